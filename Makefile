@@ -1,0 +1,47 @@
+# `make test` and `make demo` need Python 3.11 or later, make, and nothing else: they make .venv themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test soak generate check lint install clean
+
+help:
+	@echo "make demo      replay a real trace, then show two contract errors and the explanation of one"
+	@echo "make test      format, lint, types, drift check, tests (what CI runs)"
+	@echo "make soak      the long counts"
+	@echo "make generate  write generated/ from spec/"
+	@echo "make check     say whether generated/ is what spec/ gives (exit 1 on drift)"
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+install: $(STAMP)
+
+generate: $(STAMP)
+	$(BIN)/python -m kv_canary_codegen generate
+
+check: $(STAMP)
+	$(BIN)/python -m kv_canary_codegen check
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# Two runs: Triton's interpreter is chosen before triton is imported, and its compiler fails under it.
+test: lint check
+	TRITON_INTERPRET=1 $(BIN)/pytest -q -m "not gpu and not compiles and not soak"
+	$(BIN)/pytest -q -m "compiles and not soak"
+
+soak: $(STAMP)
+	TRITON_INTERPRET=1 $(BIN)/pytest -q -m "soak and not gpu and not compiles"
+
+demo: $(STAMP)
+	$(BIN)/python -m kv_canary demo
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
