@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-PADDING_ROW = 0  # REQ_POOL_IDX_PADDING
+from kv_canary_kernels.constants import REQ_POOL_IDX_PADDING
+
 NO_SLOT = -1
 """The predecessor of position 0, and the seed of a request that has none."""
 UNREACHABLE_SLOT = -2
@@ -59,7 +60,7 @@ class Requests:
             swa_window_size: tokens in the sliding window; 0 or less means no window.
         """
         max_reqs, max_seq_len = req_to_token.shape
-        is_padding = req_pool_indices == PADDING_ROW
+        is_padding = req_pool_indices == REQ_POOL_IDX_PADDING
         row_in_table = (req_pool_indices >= 0) & (req_pool_indices < max_reqs)
         length_in_table = (prefix_lens >= 0) & (prefix_lens <= max_seq_len)
         is_sound = ~is_padding & row_in_table & length_in_table
@@ -90,7 +91,9 @@ def exclusive_prefix_sum(counts: Tensor) -> Tensor:
     return starts
 
 
-def read_where(table: Tensor, index: tuple[Tensor, ...], readable: Tensor, otherwise: int) -> Tensor:
+def read_where(
+    table: Tensor, index: tuple[Tensor, ...], readable: Tensor, otherwise: int
+) -> Tensor:
     """Return int64 `table[index]` where readable, and a fixed value elsewhere.
 
     Args:

@@ -63,14 +63,13 @@ def plan_entries(
         req_to_token=req_to_token,
         swa_window_size=swa_window_size,
     )
-    entry, owner, is_owned = _owners_of_entries(
+    owner, local, is_owned = _owners_of_entries(
         starts=verify_offsets_scratch[:batch_size],
         counts=requests.verify_count,
         longest=max(1, req_to_token.shape[1]),
-        enable=verify_enable,
         capacity=out_verify_slot_indices.shape[0],
     )
-    local = entry - verify_offsets_scratch[:batch_size][owner]
+    is_owned &= verify_enable != 0
 
     is_sound = is_owned & requests.is_sound[owner]
     row = requests.row[owner]
@@ -91,7 +90,7 @@ def plan_entries(
         readable=is_sound & (position > 0),
         otherwise=NO_SLOT,
     )
-    expected_token = torch.full_like(entry, NO_EXPECTED_TOKEN)
+    expected_token = torch.full_like(owner, NO_EXPECTED_TOKEN)
     if req_to_verify_expected_tokens is not None:
         assert req_to_verify_expected_tokens_valid_lens is not None, "the validator saw to this"
         rows, columns = req_to_verify_expected_tokens.shape
@@ -113,8 +112,39 @@ def plan_entries(
     for out, value in (
         (out_verify_slot_indices, slot),
         (out_verify_expected_tokens, expected_token),
-        (out_verify_expected_positions, torch.where(is_bad, requests.reported_position[owner], position)),
+        (
+            out_verify_expected_positions,
+            torch.where(is_bad, requests.reported_position[owner], position),
+        ),
         (out_verify_prev_slot_indices, torch.where(is_bad, 0, prev_slot)),
     ):
-        considered = out[: entry.shape[0]]
+        considered = out[: owner.shape[0]]
         considered.copy_(torch.where(is_owned, value, considered))
+
+
+def _owners_of_entries(
+    *, starts: Tensor, counts: Tensor, longest: int, capacity: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return, per entry from 0 on, its request, its index inside that request, and if it has one.
+
+    Asking each entry for its owner, rather than each request for its entries, needs no total: on
+    a GPU the host never waits for one, and no entry outside the capacity can come up.
+
+    Args:
+        starts: int64 [bs], any values at all; bs is at least 1.
+        counts: int64 [bs], each in [0, longest].
+        longest: largest count there can be.
+        capacity: entries that the plan holds.
+    """
+    # A range that starts outside these bounds has no entry in the plan; so cut, no sum can wrap.
+    starts = starts.clamp(min=-longest, max=capacity)
+    ends = starts + counts
+    first = starts.clamp(min=0)
+    # An empty range must not hide the owner of the entry it starts at: it goes past the end.
+    first, by_first = torch.where(first < ends, first, capacity).sort(stable=True)
+    # Reading the last end back is free on a CPU and spares the rest of the plan.
+    considered = min(capacity, max(0, int(ends.max()))) if ends.device.type == "cpu" else capacity
+    entry = torch.arange(considered, dtype=torch.int64, device=starts.device)
+    rank = torch.searchsorted(first, entry, right=True) - 1
+    owner = by_first[rank.clamp(min=0)]
+    return owner, entry - starts[owner], (rank >= 0) & (entry < ends[owner])

@@ -8,11 +8,11 @@ from torch import Tensor
 from kv_canary.reference._requests import (
     INT32_MAX,
     NO_SLOT,
-    PADDING_ROW,
     Requests,
     exclusive_prefix_sum,
     slot_at,
 )
+from kv_canary_kernels.constants import REQ_POOL_IDX_PADDING
 
 
 def plan_offsets(
@@ -64,7 +64,7 @@ def plan_offsets(
 
     # A bad request still writes: later requests of the batch keep their offsets.
     write_count = torch.where(
-        req_pool_indices == PADDING_ROW, 0, extend_seq_lens.clamp(min=0, max=INT32_MAX)
+        req_pool_indices == REQ_POOL_IDX_PADDING, 0, extend_seq_lens.clamp(min=0, max=INT32_MAX)
     )
     out_write_offsets[: batch_size + 1] = exclusive_prefix_sum(write_count)
     out_write_offsets[batch_size + 1 :] = 0

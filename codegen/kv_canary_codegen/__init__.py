@@ -1,0 +1,1 @@
+"""Turns a spec folder into kernels, validators, launchers, tests and pages."""

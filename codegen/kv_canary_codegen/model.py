@@ -1,0 +1,494 @@
+"""What a spec means: frozen, complete, and able to give its text's meaning back.
+
+Parse, don't validate: `parse.py` is the one way in, and nothing after it re-reads text. A mistake
+of the spec's author never gets this far; an assert here would be our own bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kv_canary_codegen.expr import Expr, Name
+from kv_canary_codegen.source import Span
+
+
+class Dtype(Enum):
+    """Element types that a tensor argument may have; the value is torch's name."""
+
+    INT64 = "int64"
+    INT32 = "int32"
+    INT16 = "int16"
+    INT8 = "int8"
+    UINT8 = "uint8"
+    BOOL = "bool"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return {"64": 8, "32": 4, "16": 2}.get(self.value[-2:], 1)
+
+    @property
+    def signature(self) -> str:
+        """Triton's name for it in a compilation signature."""
+        names = {"bfloat16": "bf16", "uint8": "u8", "bool": "i1"}
+        return names.get(self.value, self.value.replace("int", "i").replace("float", "fp"))
+
+    @property
+    def integral(self) -> bool:
+        """Whether a load of it widens to int64."""
+        return self in (Dtype.INT64, Dtype.INT32, Dtype.INT16, Dtype.INT8)
+
+
+class Access(Enum):
+    """What a kernel does with a tensor."""
+
+    READ = "read"
+    WRITE = "write"
+    READ_WRITE = "read_write"
+
+    @property
+    def reads(self) -> bool:
+        """Whether the kernel may load from it."""
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        """Whether the kernel may store to it."""
+        return self is not Access.READ
+
+
+class Layout(Enum):
+    """How a tensor lies in memory."""
+
+    CONTIGUOUS = "contiguous"
+    STRIDED = "strided"
+
+
+class OnViolation(Enum):
+    """What a kernel does about an element outside its domain."""
+
+    REPORT = "report"
+    SKIP = "skip"
+
+
+class Stage(Enum):
+    """When a rule is checked: the order of the members is the order of checking."""
+
+    ARGUMENTS = "arguments"
+    LAUNCHER = "launcher"
+    CONTIGUITY = "contiguity"
+    DTYPE = "dtype"
+    SIZES = "sizes"
+    SHAPE = "shape"
+    RELATIONS = "relations"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Names that every generated file shares."""
+
+    name: str
+    """For prose."""
+    package: str
+    """Import name of the generated package."""
+    message_prefix: str
+    """Every error begins so."""
+    environment_prefix: str
+    """Every environment variable begins so."""
+    command: str
+    """What a reader types to run `explain` and `generate`."""
+    output: str
+    """Folder of the generated files, relative to the spec folder."""
+    reference_root: str
+    """Import root for references that `new` writes, relative to the spec folder."""
+    reference_package: str
+    """Package that such a reference goes to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantDef:
+    """A number with a name."""
+
+    name: str
+    value: int
+    hexadecimal: bool
+    """Written as 0x in the spec, and so in the output."""
+    power_of_two: bool
+    """A block size: Triton's ranges are powers of two."""
+    doc: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumDef:
+    """A closed set of named numbers; an IntEnum, or an IntFlag when its members are bits."""
+
+    name: str
+    doc: str
+    flags: bool
+    members: tuple[tuple[str, int, str], ...]
+    """Name, value, meaning."""
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dim:
+    """One dimension of a tensor: exactly an expression, or at least one."""
+
+    expr: Expr
+    at_least: bool = False
+
+    @property
+    def binds(self) -> str | None:
+        """The size that this dimension may bind: a bare name."""
+        return self.expr.name if isinstance(self.expr, Name) and not self.at_least else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorType:
+    """Element type and symbolic shape."""
+
+    dtype: Dtype
+    dims: tuple[Dim, ...]
+    axes: tuple[str, ...]
+    """A name for each axis: guards and strides are called by it."""
+    layout: Layout = Layout.CONTIGUOUS
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.dims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """What the elements of a tensor should be; the kernel guards and the host never looks."""
+
+    expr: Expr
+    """Over `it` and sizes."""
+    on_violation: OnViolation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldDef:
+    """One tensor of a struct."""
+
+    name: str
+    type: TensorType
+    optional: bool
+    """May be None; `allocate` makes it only when its length is asked for."""
+    initial: int | None
+    """What `allocate` fills it with; None leaves it unspecified."""
+    doc: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructDef:
+    """Tensors that travel together."""
+
+    name: str
+    summary: str
+    sizes: tuple[tuple[str, str], ...]
+    """What `allocate` asks for: name, meaning."""
+    fields: tuple[FieldDef, ...]
+    rules: tuple[Rule, ...]
+    """Checked by `allocate`."""
+    span: Span = field(compare=False)
+
+
+class ScalarKind(Enum):
+    """What a scalar argument may be."""
+
+    INT = "int"
+    BOOL = "bool"
+    CHOICE = "choice"
+    ENUM = "enum"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarArgument:
+    """A number, a truth value, or one of a closed set."""
+
+    name: str
+    called: str
+    kind: ScalarKind
+    choices: tuple[str, ...]
+    """For a choice."""
+    enum: str | None
+    """For an enum, its name."""
+    default: str | None
+    """Python text of the default, None when the caller must say."""
+    doc: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorArgument:
+    """A tensor: an argument itself, or a field of a struct argument."""
+
+    path: str
+    """As the caller passes it: `lut`, `plan.write_offsets`."""
+    identifier: str
+    """In kernels and validators."""
+    called: str
+    """In messages."""
+    type: TensorType
+    access: Access
+    optional: bool
+    values: Domain | None
+    sample: Expr | None
+    """Contents in generated tests, over the index `i`, where random ones would leave the result
+    unspecified."""
+    doc: str
+    defaults_to_none: bool = False
+    span: Span = field(compare=False)
+
+    @property
+    def owner(self) -> str:
+        """The argument that it is, or that holds it."""
+        return self.path.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructArgument:
+    """A struct whose fields the kernel uses."""
+
+    name: str
+    struct: str
+    fields: tuple[TensorArgument, ...]
+    doc: str
+    span: Span = field(compare=False)
+
+
+Argument = TensorArgument | ScalarArgument | StructArgument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedSize:
+    """A size or flag worked out from the arguments."""
+
+    name: str
+    expr: Expr
+    truth: bool
+    """A flag, not a number."""
+    doc: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """In a message: the type of what a caller gave for a flag."""
+
+    name: str
+
+
+Piece = str | Expr | TypeName
+"""A message is literal text, values, and type names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A call that breaks a rule and one that does not: changes to the smallest valid call."""
+
+    wrong: tuple[tuple[str, str], ...]
+    right: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A written rule."""
+
+    id: str
+    """With its stem: `plan_offsets.bs_range`."""
+    stage: Stage
+    require: Expr
+    message: tuple[Piece, ...]
+    argument: str
+    """The argument that is most likely at fault."""
+    meaning: str
+    causes: tuple[str, ...]
+    fix: tuple[str, ...]
+    example: Example | None
+    related: tuple[str, ...]
+    span: Span = field(compare=False)
+
+
+class EnsureKind(Enum):
+    """The four forms of a postcondition."""
+
+    EQUALS = "equals"
+    WITHIN = "within"
+    NONDECREASING = "nondecreasing"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensure:
+    """What holds of an output after every launch."""
+
+    kind: EnsureKind
+    tensor: str
+    """Path of the output."""
+    operands: tuple[Expr, ...]
+    """equals: index, value · within: low, high · nondecreasing, unchanged: count of entries."""
+    text: str
+    """As written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAccess:
+    """One load, store or atomic add of a kernel body."""
+
+    operation: str
+    """load, store or atomic_add."""
+    tensor: TensorArgument
+    indices: tuple[str, ...]
+    mask: str | None
+    other: str | None
+    value: str | None
+    """For a store or an atomic add."""
+    target: str | None
+    """The variable that takes what was loaded."""
+    guards: tuple[str, ...]
+    """Name of the guard of each index; empty where an index needs none."""
+    first_line: int
+    """In the body's text, from 0."""
+    last_line: int
+    indent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A kernel's body: Triton text with its memory accesses taken out."""
+
+    helpers: str
+    """Functions of its own that stand before the kernel."""
+    lines: tuple[str, ...]
+    """The kernel's statements, indented by four, fragments in place."""
+    accesses: tuple[MemoryAccess, ...]
+    words: frozenset[str]
+    """Every name that the text uses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """One kernel: its arguments, rules, launch and body."""
+
+    stem: str
+    summary: str
+    details: str
+    launcher: str
+    reference: str
+    """module:function."""
+    arguments: tuple[Argument, ...]
+    """In calling order."""
+    checked: tuple[TensorArgument, ...]
+    """Every tensor in checking order."""
+    derived: tuple[DerivedSize, ...]
+    rules: tuple[Rule, ...]
+    """Written ones, in checking order within each stage."""
+    device_of: str
+    """Path of the tensor whose device all others must share."""
+    variants: tuple[str, ...]
+    """Bool, choice and enum arguments that are compiled in."""
+    blocks: tuple[tuple[str, int], ...]
+    """Compile-time sizes of this kernel."""
+    grid: tuple[Expr, ...]
+    num_warps: int
+    ensures: tuple[Ensure, ...]
+    body: Body
+    spec_path: str
+    """Relative to the project, for the header."""
+    span: Span = field(compare=False)
+
+    @property
+    def scalars(self) -> tuple[ScalarArgument, ...]:
+        """Scalar arguments in calling order."""
+        return tuple(a for a in self.arguments if isinstance(a, ScalarArgument))
+
+    @property
+    def structs(self) -> tuple[StructArgument, ...]:
+        """Struct arguments in calling order."""
+        return tuple(a for a in self.arguments if isinstance(a, StructArgument))
+
+    @property
+    def tensors(self) -> tuple[TensorArgument, ...]:
+        """Every tensor in calling order, a struct's fields in its place."""
+        found: list[TensorArgument] = []
+        for argument in self.arguments:
+            if isinstance(argument, TensorArgument):
+                found.append(argument)
+            elif isinstance(argument, StructArgument):
+                found.extend(argument.fields)
+        return tuple(found)
+
+    def tensor(self, path: str) -> TensorArgument:
+        """The tensor that a caller passes by this path."""
+        return next(t for t in self.tensors if t.path == path)
+
+    @property
+    def reference_tensor(self) -> TensorArgument:
+        """The tensor whose device all others must share."""
+        return self.tensor(self.device_of)
+
+    def binders(self) -> dict[str, tuple[TensorArgument, int]]:
+        """The tensor and axis that bind each size, in checking order; scalars bind before them."""
+        scalars = {s.name for s in self.scalars}
+        derived = {d.name for d in self.derived}
+        found: dict[str, tuple[TensorArgument, int]] = {}
+        for tensor in self.checked:
+            for axis, dim in enumerate(tensor.type.dims):
+                name = dim.binds
+                if name is not None and name not in scalars | derived:
+                    found.setdefault(name, (tensor, axis))
+        # A required tensor binds before an optional one, whose size is 0 when it is absent.
+        for tensor in self.checked:
+            for axis, dim in enumerate(tensor.type.dims):
+                name = dim.binds
+                if name in found and found[name][0].optional and not tensor.optional:
+                    found[name] = (tensor, axis)
+        return found
+
+    def optional_tensors(self) -> tuple[TensorArgument, ...]:
+        """Tensors whose presence is compiled in."""
+        return tuple(t for t in self.tensors if t.optional)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A whole spec folder."""
+
+    project: Project
+    constants: tuple[ConstantDef, ...]
+    enums: tuple[EnumDef, ...]
+    structs: tuple[StructDef, ...]
+    kernels: tuple[Kernel, ...]
+
+    def constant(self, name: str) -> ConstantDef:
+        """The constant of this name."""
+        return next(c for c in self.constants if c.name == name)
+
+    def enum(self, name: str) -> EnumDef:
+        """The enum of this name."""
+        return next(e for e in self.enums if e.name == name)
+
+    def struct(self, name: str) -> StructDef:
+        """The struct of this name."""
+        return next(s for s in self.structs if s.name == name)
+
+    def all_rules(self) -> Iterator[Rule]:
+        """Every written rule once, structs' before kernels'."""
+        seen: set[str] = set()
+        for owner in (*self.structs, *self.kernels):
+            for rule in owner.rules:
+                if rule.id not in seen:
+                    seen.add(rule.id)
+                    yield rule

@@ -1,0 +1,283 @@
+"""Every generated file, as text in memory: nothing is written before all of it is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from kv_canary_codegen import layout, views
+from kv_canary_codegen.checks import explicit_sizes
+from kv_canary_codegen.model import ConstantDef, Kernel, Spec
+from kv_canary_codegen.search import Search
+from kv_canary_codegen.standard import RuleText, backend_texts
+
+HEADER_MARK = "do not edit."
+"""Stands in the first line of every generated file, and in no other."""
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The one environment: a misspelt name is an error, and nothing is stripped that is printed."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 -- Python and Markdown, not HTML
+    )
+
+
+class Renderer:
+    """Renders one spec."""
+
+    def __init__(self, spec: Spec, spec_name: str) -> None:
+        self.spec = spec
+        self.spec_name = spec_name
+        self.searches = {kernel.stem: Search(spec, kernel) for kernel in spec.kernels}
+        self.written = (
+            *views.written_texts(spec, self.searches),
+            *backend_texts(spec.project),
+        )
+
+    def files(self) -> dict[str, str]:
+        """All files by path relative to the output folder, in order of their paths."""
+        package = self.spec.project.package
+        found = {
+            f"{package}/contract.py": self._render("contract.py.jinja", "project.yaml"),
+            f"{package}/backends.py": self._render("backends.py.jinja", "project.yaml"),
+            f"{package}/testing.py": self._render("testing.py.jinja", "project.yaml"),
+            f"{package}/constants.py": self._constants(),
+            f"{package}/rules.py": self._rules(),
+            f"{package}/py.typed": "",
+            f"{package}/__init__.py": self._init(
+                f"Kernels, validators and launchers of {self.spec.project.name}.", self._names()
+            ),
+            f"{package}/kernels/__init__.py": self._init("Triton kernels, one a module."),
+            f"{package}/validators/__init__.py": self._init("Host-side checks, one a kernel."),
+            f"{package}/launchers/__init__.py": self._init("Launchers, one a kernel."),
+            "docs/rules.md": self._rules_page(),
+        }
+        if self.spec.structs:
+            found[f"{package}/structs.py"] = self._structs()
+        for kernel in self.spec.kernels:
+            stem = kernel.stem
+            found[f"{package}/kernels/{stem}.py"] = self._kernel(kernel)
+            found[f"{package}/validators/{stem}.py"] = self._validator(kernel)
+            found[f"{package}/launchers/{stem}.py"] = self._launcher(kernel)
+            found[f"tests/test_{stem}.py"] = self._test(kernel)
+            found[f"docs/{stem}.md"] = self._page(kernel)
+        return dict(sorted(found.items()))
+
+    def _render(self, template: str, source: str, **names: Any) -> str:
+        command = f"{self.spec.project.command} generate"
+        origin = f"{self.spec_name}/{source}"
+        first = f"Generated from {origin} by `{command}`; {HEADER_MARK}"
+        second = f"Template: {template}."
+        text = (
+            environment()
+            .get_template(template)
+            .render(
+                header=f"# {first}\n# {second}",
+                header_md=f"<!-- {first} -->\n<!-- {second} -->",
+                project=self.spec.project,
+                placed=layout.placed,
+                docstring=_docstring,
+                literal=layout.literal,
+                **names,
+            )
+        )
+        return _tidied(text)
+
+    def _init(self, summary: str, names: Iterable[tuple[str, str]] = ()) -> str:
+        return self._render(
+            "package_init.py.jinja", "project.yaml", summary=summary, names=tuple(names)
+        )
+
+    def _names(self) -> list[tuple[str, str]]:
+        package = self.spec.project.package
+        found = [("BrokenRule", "contract"), ("ContractError", "contract")]
+        found += [(item.name, "constants") for item in self.spec.constants]
+        found += [(item.name, "constants") for item in self.spec.enums]
+        found += [(item.name, "structs") for item in self.spec.structs]
+        found += [(k.launcher, f"launchers.{k.stem}") for k in self.spec.kernels]
+        return sorted((name, f"{package}.{home}") for name, home in found)
+
+    def _constants(self) -> str:
+        bases = sorted({"IntFlag" if enum.flags else "IntEnum" for enum in self.spec.enums})
+        return self._render(
+            "constants.py.jinja",
+            "constants.yaml",
+            constants=self.spec.constants,
+            enums=self.spec.enums,
+            enum_bases=bases,
+            hex_text=_constant_text,
+        )
+
+    def _structs(self) -> str:
+        structs = [views.struct_view(struct, self.spec) for struct in self.spec.structs]
+        return self._render("structs.py.jinja", "structs.yaml", structs=structs)
+
+    def _rules(self) -> str:
+        guards = [
+            (kernel.stem, views.kernel_view(kernel, self.spec).guards)
+            for kernel in self.spec.kernels
+        ]
+        return self._render(
+            "rules.py.jinja",
+            "kernels",
+            written=self.written,
+            kinds=views.kind_views(),
+            implied=views.implied_views(self.spec),
+            guards=guards,
+            escaped=_escaped,
+            entry=_entry,
+            implied_entry=_implied_entry,
+            guard_entry=_guard_entry,
+        )
+
+    def _rules_page(self) -> str:
+        owners: dict[str, list[tuple[str, str]]] = {}
+        for text in self.written:
+            owners.setdefault(text.owner, []).append((text.id, text.message))
+        return self._render("rules.md.jinja", "kernels", owners=list(owners.items()))
+
+    def _kernel(self, kernel: Kernel) -> str:
+        return self._render(
+            "kernel.py.jinja",
+            kernel.spec_path,
+            kernel=views.kernel_view(kernel, self.spec),
+        )
+
+    def _validator(self, kernel: Kernel) -> str:
+        return self._render(
+            "validator.py.jinja",
+            kernel.spec_path,
+            validator=views.validator_view(kernel, self.spec),
+        )
+
+    def _launcher(self, kernel: Kernel) -> str:
+        view = views.launcher_view(kernel, self.spec)
+        details = "\n".join(
+            [
+                *([view.details, ""] if view.details else []),
+                "Args:",
+                *(layout.placed(line, 4) for line in view.arguments_doc),
+                "",
+                "Raises:",
+                "    ContractError: A rule is broken; nothing was launched.",
+            ]
+        )
+        return self._render(
+            "launcher.py.jinja", kernel.spec_path, launcher=view, details=details
+        )
+
+    def _test(self, kernel: Kernel) -> str:
+        view = views.test_view(kernel, self.spec, self.searches[kernel.stem])
+        ensured = set(re.findall(r"\w+", " ".join(text for _, text in view.ensures)))
+        outputs_only = [
+            layout.literal(t.path) for t in kernel.tensors if not t.access.reads
+        ]
+        sizes = [layout.literal(size) for size in explicit_sizes(kernel)]
+        return self._render(
+            "test.py.jinja",
+            kernel.spec_path,
+            test=view,
+            reference=kernel.reference,
+            dictionary=_dictionary,
+            message_literal=_message_literal,
+            list_literal=_list_literal,
+            assert_statement=_assert_statement,
+            sizes=layout.call("SIZES: list[str] = [", sizes, "]", indent=0),
+            outputs_only=layout.call("OUTPUTS: list[str] = [", outputs_only, "]", indent=0),
+            content_words=set(
+                re.findall(
+                    r"\w+", " ".join(f"{c.low} {c.high} {c.sample}" for c in view.contents)
+                )
+            ),
+            ensure_words=ensured,
+            ensured=ensured,
+            bounded=any(item.low for item in view.contents),
+            sampled=any(item.sample for item in view.contents),
+            optional_names=layout.call(
+                "OPTIONAL: list[str] = [",
+                [layout.literal(name) for name in view.optional],
+                "]",
+                indent=0,
+            ),
+            enums_used=any(s.enum for s in kernel.scalars),
+        )
+
+    def _page(self, kernel: Kernel) -> str:
+        return self._render(
+            "page.md.jinja",
+            kernel.spec_path,
+            page=views.page_view(kernel, self.spec, self.written),
+        )
+
+
+def _docstring(first: str, rest: str = "", indent: int = 0) -> str:
+    return layout.docstring(first, rest, indent=indent)
+
+
+def _tidied(text: str) -> str:
+    """No spaces at line ends, two empty lines at most, one newline at the end."""
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = re.sub(r"\n{4,}", "\n\n\n", text)
+    return text.strip("\n") + "\n"
+
+
+def _constant_text(constant: ConstantDef) -> str:
+    return f"0x{constant.value:X}" if constant.hexadecimal else str(constant.value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def _entry(key: str, value: str) -> str:
+    head = f"{layout.literal(key)}: "
+    one = layout.literal(value)
+    if 4 + len(head) + len(one) + 1 <= layout.WIDTH:
+        return f"{head}{one},"
+    pieces = layout.string(value, indent=8)
+    return f"{head}(\n{layout.placed(pieces, 4)}\n),"
+
+
+def _implied_entry(rule: views.ImpliedView) -> str:
+    arguments = [rule.kind, rule.owner, rule.argument, rule.name, rule.expected]
+    head = f"{layout.literal(rule.id)}: Implied("
+    return layout.call(head, [layout.literal(a) for a in arguments], "),", indent=4)
+
+
+def _guard_entry(guard: views.GuardView) -> str:
+    arguments = [guard.argument, guard.index, guard.extent, guard.name]
+    return layout.call("Guard(", [layout.literal(a) for a in arguments], "),", indent=8)
+
+
+def _dictionary(items: tuple[str, ...], indent: int) -> str:
+    return layout.call("{", items, "}", indent=indent + 1)
+
+
+def _message_literal(message: str, indent: int) -> str:
+    one = layout.literal(message)
+    if indent + len(one) + 1 <= layout.WIDTH:
+        return one
+    return layout.string(message, indent=indent, tail=",")
+
+
+def _list_literal(items: str, indent: int) -> str:
+    return layout.call("[", [i for i in items.split(", ") if i], "]", indent=indent + 1)
+
+
+def _assert_statement(assertion: str, indent: int) -> str:
+    line = f"assert {assertion}"
+    return line if indent + len(line) <= layout.WIDTH else f"assert (\n    {assertion}\n)"
+
+
+__all__ = ["HEADER_MARK", "Renderer", "RuleText"]

@@ -1,0 +1,731 @@
+"""The smallest calls that break one rule: a bounded, deterministic search over the typed rules.
+
+A call is abstract here, shapes and dtypes and numbers without a tensor, and `broken` says which
+rules it breaks. It is a second reading of the rules, so that a generated validator is tested
+against something other than itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from kv_canary_codegen import expr as language
+from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes
+from kv_canary_codegen.expr import Constant, Expr, Integer, Length, Stride, Type, Values
+from kv_canary_codegen.model import (
+    Dtype,
+    Kernel,
+    Piece,
+    ScalarArgument,
+    ScalarKind,
+    Spec,
+    StructArgument,
+    TensorArgument,
+    TypeName,
+)
+
+Number = int | bool | str
+MAX_REPAIRS = 300
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorValue:
+    """A tensor without contents."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    strided: bool = False
+    """Made with a step of 2 along the last dimension, and so not contiguous."""
+    device: str = "cpu"
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """As torch would give them."""
+        strides: list[int] = []
+        step = 2 if self.strided else 1
+        for extent in reversed(self.shape):
+            strides.insert(0, step)
+            step *= max(extent, 1)
+        return tuple(strides)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether torch would call it so: a dimension of one index may have any stride."""
+        if not self.strided or 0 in self.shape:
+            return True
+        return all(extent == 1 for extent in self.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """An object that is none of what an argument may be."""
+
+    text: str
+    """Python text."""
+    type_name: str
+
+
+NONE = Wrong(text="None", type_name="NoneType")
+LIST = Wrong(text="[]", type_name="list")
+STRING = Wrong(text='"1"', type_name="str")
+ONE = Wrong(text="1", type_name="int")
+WRONG_CHOICE = Wrong(text='"none of them"', type_name="str")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a caller passes, by path; `sizes` are those given to the validator explicitly."""
+
+    tensors: Mapping[str, TensorValue | Wrong | None]
+    """None: an optional tensor that is left out."""
+    scalars: Mapping[str, Number | Wrong]
+    structs: Mapping[str, Wrong]
+    """Struct arguments that are no struct."""
+    sizes: Mapping[str, Number | Wrong]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a call is built from."""
+
+    sizes: Mapping[str, int]
+    """Extents of the tensors, by size; a scalar that is also a size stands here too."""
+    scalars: Mapping[str, Number]
+    given: frozenset[str]
+    """Optional tensors that are passed."""
+    explicit: Mapping[str, Number] = field(default_factory=dict)
+    extents: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Single dimensions that differ from what their size says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A rule that a call breaks, with its whole message."""
+
+    check: Check
+    message: str
+
+
+class Search:
+    """Finds calls of one kernel."""
+
+    def __init__(self, spec: Spec, kernel: Kernel) -> None:
+        self.spec = spec
+        self.kernel = kernel
+        self.checks = checks_of(kernel)
+        self.binders = kernel.binders()
+        self.explicit = explicit_sizes(kernel)
+        self.derived = {d.name: d for d in kernel.derived}
+        self.rules = tuple(c for c in self.checks if c.kind is CheckKind.WRITTEN)
+        scalars: dict[str, Number] = {}
+        for scalar in kernel.scalars:
+            scalars[scalar.name] = _first_value(scalar, spec)
+        shared = {
+            name
+            for tensor in kernel.tensors
+            for dim in tensor.type.dims
+            for name in language.names_in(dim.expr)
+            if name in scalars
+        }
+        start = Plan(
+            sizes=dict.fromkeys((*self.binders, *shared), 1),
+            scalars=scalars | dict.fromkeys(shared, 1),
+            given=frozenset(),
+        )
+        self.shared = frozenset(shared)
+        repaired = self.repair(start, frozenset())
+        self.base = repaired if repaired is not None else start
+
+    # Building and judging calls.
+
+    def call(self, plan: Plan) -> Call:
+        """Build the call that a plan describes."""
+        names: dict[str, Number] = dict(plan.sizes) | {
+            k: v for k, v in plan.scalars.items() if k not in self.shared
+        }
+        tensors: dict[str, TensorValue | Wrong | None] = {}
+        values = Values(names=names, shapes={}, strides={})
+        for tensor in self.kernel.tensors:
+            if tensor.optional and tensor.path not in plan.given:
+                tensors[tensor.path] = None
+                continue
+            shape = tuple(
+                plan.extents.get((tensor.path, axis), max(0, language.evaluate(dim.expr, values)))
+                for axis, dim in enumerate(tensor.type.dims)
+            )
+            tensors[tensor.path] = TensorValue(shape=shape, dtype=tensor.type.dtype.value)
+        return Call(
+            tensors=tensors, scalars=dict(plan.scalars), structs={}, sizes=dict(plan.explicit)
+        )
+
+    def broken(self, call: Call) -> list[Broken]:
+        """The rules that a call breaks, in checking order."""
+        found: list[Broken] = []
+        values = self._values(call)
+        for check in self.checks:
+            message = self._message(check, call, values)
+            if message is not None:
+                prefix = self.spec.project.message_prefix
+                found.append(Broken(check=check, message=f"{prefix}{message}"))
+        return found
+
+    def _sound(self, call: Call, path: str) -> TensorValue | None:
+        owner = path.partition(".")[0]
+        value = call.tensors.get(path)
+        return value if isinstance(value, TensorValue) and owner not in call.structs else None
+
+    def _ranked(self, call: Call, tensor: TensorArgument) -> TensorValue | None:
+        value = self._sound(call, tensor.path)
+        return value if value is not None and len(value.shape) == tensor.type.rank else None
+
+    def _values(self, call: Call) -> Values:
+        """What rules may read; a name or tensor that is missing here is unknown."""
+        names: dict[str, Number] = {}
+        for scalar in self.kernel.scalars:
+            value = call.scalars[scalar.name]
+            if not isinstance(value, Wrong):
+                names[scalar.name] = value
+        shapes: dict[str, tuple[int, ...] | None] = {}
+        strides: dict[str, tuple[int, ...] | None] = {}
+        for tensor in self.kernel.tensors:
+            ranked = self._ranked(call, tensor)
+            if call.tensors[tensor.path] is None:
+                shapes[tensor.path] = strides[tensor.path] = None
+            elif ranked is not None:
+                shapes[tensor.path], strides[tensor.path] = ranked.shape, ranked.strides
+        for size, (tensor, axis) in self.binders.items():
+            if size in call.sizes:
+                given = call.sizes[size]
+                if not isinstance(given, Wrong):
+                    names[size] = given
+            elif tensor.path in shapes:
+                shape = shapes[tensor.path]
+                names[size] = 0 if shape is None else shape[axis]
+        presence = Values(
+            names=names,
+            shapes={p: None if v is None else () for p, v in call.tensors.items()},
+            strides={},
+        )
+        for size in self.derived.values():
+            if size.name in call.sizes:
+                given = call.sizes[size.name]
+                if not isinstance(given, Wrong) or size.truth:
+                    names[size.name] = given.text if isinstance(given, Wrong) else given
+                continue
+            source = Values(names=names, shapes={**presence.shapes, **shapes}, strides=strides)
+            if all(n in names for n in language.names_in(size.expr)) and all(
+                t in shapes for t in language.tensors_in(size.expr)
+            ):
+                value = language.evaluate(size.expr, source)
+                names[size.name] = bool(value) if size.truth else value
+        return Values(names=names, shapes={**presence.shapes, **shapes}, strides=strides)
+
+    def _message(self, check: Check, call: Call, values: Values) -> str | None:
+        match check.kind:
+            case CheckKind.REQUIRED | CheckKind.TYPE:
+                return self._argument_message(check, call)
+            case CheckKind.SIZE_TYPE:
+                given = call.sizes.get(check.argument)
+                if isinstance(given, Wrong) or isinstance(given, bool):
+                    name = given.type_name if isinstance(given, Wrong) else "bool"
+                    return f"{check.called} must be int, got {name}"
+                return None
+            case CheckKind.INT64:
+                value = call.scalars[check.argument]
+                if isinstance(value, int) and value not in _INT64:
+                    return f"{check.called} must fit in int64, got {value}"
+                return None
+            case CheckKind.WRITTEN:
+                return self._written_message(check, values)
+            case CheckKind.DEVICE:
+                return self._device_message(check, call)
+            case _:
+                return self._shape_message(check, call, values)
+
+    def _argument_message(self, check: Check, call: Call) -> str | None:
+        subject = check.subject
+        value: object
+        if isinstance(subject, TensorArgument):
+            if subject.owner in call.structs:
+                return None
+            value = call.tensors[subject.path]
+            wanted = "a torch.Tensor"
+        elif isinstance(subject, StructArgument):
+            value = call.structs.get(subject.name)
+            if value is None:
+                return None
+            wanted = f"a {subject.struct}"
+        else:
+            assert isinstance(subject, ScalarArgument)
+            value = call.scalars[subject.name]
+            wanted = {ScalarKind.INT: "int", ScalarKind.BOOL: "bool"}.get(subject.kind, "")
+            if subject.kind is ScalarKind.CHOICE:
+                wanted = "one of " + "/".join(subject.choices)
+            elif subject.kind is ScalarKind.ENUM:
+                wanted = f"a {subject.enum}"
+        if value == NONE:
+            return f"{check.called} is required" if check.kind is CheckKind.REQUIRED else None
+        if isinstance(value, Wrong) and check.kind is CheckKind.TYPE:
+            if isinstance(subject, ScalarArgument) and subject.kind is ScalarKind.CHOICE:
+                shown = value.text.replace('"', "'")
+                return f"{check.called} must be {wanted}, got {shown}"
+            return f"{check.called} must be {wanted}, got {value.type_name}"
+        return None
+
+    def _written_message(self, check: Check, values: Values) -> str | None:
+        rule = check.rule
+        assert rule is not None
+        for name in language.names_in(rule.require):
+            if name not in values.names:
+                return None
+            if name in self.derived and not isinstance(values.names[name], int):
+                return None
+        for name in language.names_in(rule.require):
+            flag = self.derived.get(name)
+            reads_type = any(isinstance(n, language.IsBool) for n in language.walk(rule.require))
+            if flag and flag.truth and not isinstance(values.names[name], bool) and not reads_type:
+                return None
+        for tensor in language.tensors_in(rule.require):
+            if tensor not in values.strides:
+                return None
+        if language.evaluate(rule.require, values):
+            return None
+        return "".join(_show(piece, values) for piece in rule.message)
+
+    def _shape_message(self, check: Check, call: Call, values: Values) -> str | None:
+        tensor = check.subject
+        assert isinstance(tensor, TensorArgument)
+        value = self._sound(call, tensor.path)
+        if value is None:
+            return None
+        rank = tensor.type.rank
+        if check.kind is CheckKind.CONTIGUOUS:
+            return None if value.contiguous else f"{tensor.called} must be contiguous"
+        if check.kind is CheckKind.DTYPE:
+            wanted = tensor.type.dtype.value
+            if value.dtype == wanted:
+                return None
+            return f"{tensor.called} must have dtype torch.{wanted}, got torch.{value.dtype}"
+        if check.kind is CheckKind.RANK:
+            if len(value.shape) == rank:
+                return None
+            return f"{tensor.called} must be {rank}-D, got shape {value.shape}"
+        if len(value.shape) != rank:
+            return None
+        dim = check.dim
+        if any(name not in values.names for name in language.names_in(dim.expr)):
+            return None
+        wanted_length = language.evaluate(dim.expr, values)
+        found = value.shape[check.axis]
+        if found == wanted_length or (dim.at_least and found >= wanted_length):
+            return None
+        sign = ">= " if dim.at_least else ""
+        what = "length" if rank == 1 else f"shape[{check.axis}]"
+        return f"{tensor.called} {what} must be {sign}{wanted_length}, got {found}"
+
+    def _device_message(self, check: Check, call: Call) -> str | None:
+        tensor = check.subject
+        assert isinstance(tensor, TensorArgument)
+        value = self._sound(call, tensor.path)
+        reference = self.kernel.reference_tensor
+        wanted = self._sound(call, reference.path)
+        if value is None or wanted is None or value.device == wanted.device:
+            return None
+        return (
+            f"{tensor.called} must be on {reference.called}'s device {wanted.device}, "
+            f"got {value.device}"
+        )
+
+    # Repairing a plan, so that rules hold.
+
+    def repair(self, plan: Plan, fixed: frozenset[str]) -> Plan | None:
+        """The nearest plan that breaks no written rule and keeps the fixed names as they are."""
+        return self._repaired(plan, fixed, after=-1)
+
+    def _repaired(self, plan: Plan, fixed: frozenset[str], after: int) -> Plan | None:
+        """Like repair, for the rules that stand after one of them only (-1: for all)."""
+        queue = [plan]
+        seen = set()
+        for _ in range(MAX_REPAIRS):
+            if not queue:
+                return None
+            current = queue.pop(0)
+            values = self._values(self.call(current))
+            broken = next(
+                (
+                    check
+                    for index, check in enumerate(self.rules)
+                    if index != after and self._written_message(check, values) is not None
+                ),
+                None,
+            )
+            if broken is None:
+                return current
+            assert broken.rule is not None
+            for changed in self._changes(current, broken.rule.require, fixed):
+                key = repr(changed)
+                if key not in seen:
+                    seen.add(key)
+                    queue.append(changed)
+        return None
+
+    def _changes(self, plan: Plan, rule: Expr, fixed: frozenset[str]) -> Iterator[Plan]:
+        """Plans that differ in one thing that a rule reads, likeliest first."""
+        numbers = self._numbers(plan, rule)
+        for name in language.names_in(rule):
+            if name in fixed:
+                continue
+            scalar = next((s for s in self.kernel.scalars if s.name == name), None)
+            if scalar is not None and scalar.kind is not ScalarKind.INT:
+                for value in _all_values(scalar, self.spec):
+                    yield replace(plan, scalars={**plan.scalars, name: value})
+                continue
+            if name in self.derived:
+                continue
+            for value in numbers:
+                if name in self.shared:
+                    if value >= 0:
+                        yield replace(
+                            plan,
+                            sizes={**plan.sizes, name: value},
+                            scalars={**plan.scalars, name: value},
+                        )
+                elif scalar is not None:
+                    yield replace(plan, scalars={**plan.scalars, name: value})
+                elif value >= 0:
+                    yield replace(plan, sizes={**plan.sizes, name: value})
+        asked = [*language.present_in(rule)]
+        for name in language.names_in(rule):
+            if name in self.derived:
+                asked += language.present_in(self.derived[name].expr)
+            if name in self.binders and self.binders[name][0].optional:
+                asked.append(self.binders[name][0].path)
+        for tensor in dict.fromkeys(asked):
+            if tensor not in fixed:
+                yield replace(plan, given=plan.given ^ {tensor})
+
+    def _numbers(self, plan: Plan, rule: Expr) -> list[int]:
+        """Integers worth trying: what a rule's parts amount to, and their neighbours."""
+        values = self._values(self.call(plan))
+        found: dict[int, None] = {}
+        for node in language.walk(rule):
+            if language.type_of(node) is not Type.INTEGER:
+                continue
+            if any(n not in values.names for n in language.names_in(node)) or any(
+                t not in values.strides for t in language.tensors_in(node)
+            ):
+                continue
+            value = language.evaluate(node, values)
+            for number in (value, value + 1, value - 1):
+                found.setdefault(number)
+        for number in (0, 1, 2, -1):
+            found.setdefault(number)
+        return list(found)
+
+    # Breaking one rule.
+
+    def breaking(self, check: Check) -> tuple[Call, list[Broken]] | None:
+        """The smallest call whose first broken rule is this one, and all that it breaks."""
+        best: tuple[tuple[int, int], Call, list[Broken]] | None = None
+        for cost, call in self._candidates(check):
+            broken = self.broken(call)
+            if not broken or broken[0].check is not check:
+                continue
+            score = (len(broken), cost)
+            if best is None or score < best[0]:
+                best = (score, call, broken)
+            if len(broken) == 1 and check.kind is not CheckKind.WRITTEN:
+                break
+        return None if best is None else (best[1], best[2])
+
+    def _candidates(self, check: Check) -> Iterator[tuple[int, Call]]:
+        base = self._with_subject(check)
+        match check.kind:
+            case CheckKind.REQUIRED:
+                yield 0, self._replaced(self.call(base), check, NONE)
+            case CheckKind.TYPE:
+                scalar = check.subject if isinstance(check.subject, ScalarArgument) else None
+                choice = scalar is not None and scalar.kind is ScalarKind.CHOICE
+                yield 0, self._replaced(self.call(base), check, WRONG_CHOICE if choice else LIST)
+            case CheckKind.SIZE_TYPE:
+                call = self.call(base)
+                yield 0, replace(call, sizes={check.argument: STRING})
+            case CheckKind.INT64:
+                call = self.call(base)
+                for value in (2**63, -(2**63) - 1):
+                    yield 0, replace(call, scalars={**call.scalars, check.argument: value})
+            case CheckKind.WRITTEN:
+                yield from self._written_candidates(check)
+            case _:
+                yield from self._tensor_candidates(check, base)
+
+    def _with_subject(self, check: Check) -> Plan:
+        """A valid plan in which the tensor that a check looks at is there."""
+        tensor = check.subject
+        if isinstance(tensor, TensorArgument) and tensor.optional:
+            plan = replace(self.base, given=self.base.given | {tensor.path})
+            return self.repair(plan, frozenset({tensor.path})) or plan
+        return self.base
+
+    def _replaced(self, call: Call, check: Check, value: Wrong) -> Call:
+        subject = check.subject
+        if isinstance(subject, TensorArgument):
+            return replace(call, tensors={**call.tensors, subject.path: value})
+        if isinstance(subject, StructArgument):
+            return replace(call, structs={subject.name: value})
+        assert isinstance(subject, ScalarArgument)
+        return replace(call, scalars={**call.scalars, subject.name: value})
+
+    def _tensor_candidates(self, check: Check, base: Plan) -> Iterator[tuple[int, Call]]:
+        tensor = check.subject
+        assert isinstance(tensor, TensorArgument)
+        call = self.call(base)
+        value = call.tensors[tensor.path]
+        assert isinstance(value, TensorValue)
+
+        def changed(source: Call, **changes: object) -> Call:
+            before = source.tensors[tensor.path]
+            assert isinstance(before, TensorValue)
+            after = replace(before, **changes)  # type: ignore[arg-type]
+            return replace(source, tensors={**source.tensors, tensor.path: after})
+
+        match check.kind:
+            case CheckKind.CONTIGUOUS:
+                for plan in self._larger(tensor, base):
+                    yield sum(plan.sizes.values()), changed(self.call(plan), strided=True)
+                grown = tuple(max(extent, 2) for extent in value.shape)
+                yield 1000, changed(call, strided=True, shape=grown)
+            case CheckKind.DTYPE:
+                other = Dtype.INT32 if tensor.type.dtype is Dtype.INT64 else Dtype.INT64
+                yield 0, changed(call, dtype=other.value)
+            case CheckKind.RANK:
+                yield 0, changed(call, shape=())
+                yield 1, changed(call, shape=(*value.shape, 1))
+            case CheckKind.LENGTH:
+                for step in (-1, 1):
+                    extent = value.shape[check.axis] + step
+                    if extent >= 0:
+                        shape = list(value.shape)
+                        shape[check.axis] = extent
+                        yield abs(step), changed(call, shape=tuple(shape))
+                size = check.dim.binds
+                if size is not None and size in self.binders:
+                    for number in (2, 3):
+                        plan = replace(base, sizes={**base.sizes, size: number})
+                        plan = self.repair(plan, frozenset({size, tensor.path})) or plan
+                        plan = replace(
+                            plan,
+                            explicit={size: number},
+                            extents={(tensor.path, check.axis): number - 1},
+                        )
+                        yield 10 + number, self.call(plan)
+            case _:
+                yield 0, changed(call, device="meta")
+
+    def _larger(self, tensor: TensorArgument, base: Plan) -> Iterator[Plan]:
+        """Plans in which a tensor has two elements or more along some dimension."""
+        for dim in tensor.type.dims:
+            for name in language.names_in(dim.expr):
+                sizes = {**base.sizes, name: 2}
+                scalars = {**base.scalars, name: 2} if name in self.shared else base.scalars
+                plan = replace(base, sizes=sizes, scalars=scalars)
+                repaired = self.repair(plan, frozenset({name, tensor.path}))
+                if repaired is not None:
+                    yield repaired
+        yield base
+
+    def _written_candidates(self, check: Check) -> Iterator[tuple[int, Call]]:
+        rule = check.rule
+        assert rule is not None
+        index = self.rules.index(check)
+        presences = list(dict.fromkeys(
+            [*language.present_in(rule.require)]
+            + [self.binders[n][0].path for n in language.names_in(rule.require)
+               if n in self.binders and self.binders[n][0].optional]
+            + [t for n in language.names_in(rule.require) if n in self.derived
+               for t in language.present_in(self.derived[n].expr)]))  # fmt: skip
+        for mask in itertools.product((False, True), repeat=len(presences)):
+            given = self.base.given | {t for t, on in zip(presences, mask, strict=True) if on}
+            plan = replace(self.base, given=frozenset(given))
+            for name, changed in self._variations(plan, rule.require):
+                fixed = frozenset({*name, *presences})
+                values = self._values(self.call(changed))
+                if self._written_message(check, values) is None:
+                    continue
+                repaired = self._repaired(changed, fixed, after=index) or changed
+                yield self._cost(repaired), self.call(repaired)
+
+    def _variations(self, plan: Plan, rule: Expr) -> Iterator[tuple[tuple[str, ...], Plan]]:
+        """Plans that differ in one name or extent that a rule reads, from real ones to explicit."""
+        yield (), plan
+        numbers = self._numbers(plan, rule)
+        for name in language.names_in(rule):
+            scalar = next((s for s in self.kernel.scalars if s.name == name), None)
+            if scalar is not None and scalar.kind is not ScalarKind.INT:
+                for value in _all_values(scalar, self.spec):
+                    yield (name,), replace(plan, scalars={**plan.scalars, name: value})
+                continue
+            if name in self.derived and self.derived[name].truth:
+                choices: tuple[Number, ...] = (True, False, 1)
+                for value in choices:
+                    yield (name,), replace(plan, explicit={**plan.explicit, name: value})
+                continue
+            for number in numbers:
+                yield from (((name,), p) for p in self._set(plan, name, number))
+        for node in language.walk(rule):
+            if isinstance(node, Length) and self.call(plan).tensors[node.tensor] is not None:
+                for number in numbers:
+                    if number >= 0:
+                        yield (), replace(plan, extents={(node.tensor, node.axis): number})
+
+    def _set(self, plan: Plan, name: str, number: int) -> Iterator[Plan]:
+        """Plans in which a size or scalar has a value: by real tensors where that can be."""
+        if name in plan.scalars:
+            yield replace(plan, scalars={**plan.scalars, name: number})
+            if name in self.shared and number >= 0:
+                yield replace(
+                    plan,
+                    scalars={**plan.scalars, name: number},
+                    sizes={**plan.sizes, name: number},
+                )
+            return
+        if name in self.derived:
+            yield replace(plan, explicit={**plan.explicit, name: number})
+            return
+        tensor, _ = self.binders[name]
+        absent = tensor.optional and tensor.path not in plan.given
+        if number >= 0 and not absent:
+            yield replace(plan, sizes={**plan.sizes, name: number})
+        else:
+            yield replace(plan, explicit={**plan.explicit, name: number})
+
+    def _cost(self, plan: Plan) -> int:
+        cost = 100 * len(plan.explicit) + 50 * len(plan.extents) + 10 * len(plan.given)
+        numbers = [*plan.sizes.values(), *plan.explicit.values()]
+        numbers += [v for k, v in plan.scalars.items() if k not in self.shared]
+        return cost + sum(abs(v) for v in numbers if isinstance(v, int))
+
+    # Calls for examples and for comparing kernels.
+
+    def example(self, changes: Iterable[tuple[str, str]], breaks: Check | None) -> Call:
+        """The smallest valid call with changes made to it, repaired but for the rule it breaks."""
+        plan = self.base
+        fixed: set[str] = set()
+        for name, text in changes:
+            fixed.add(name)
+            if text in ("given", "none"):
+                path = next(
+                    t.path for t in self.kernel.tensors if name in (t.path, t.identifier)
+                )
+                given = plan.given | {path} if text == "given" else plan.given - {path}
+                plan = replace(plan, given=frozenset(given))
+                fixed.add(path)
+                continue
+        for name, text in changes:
+            if text in ("given", "none"):
+                continue
+            if text in ("true", "false") or (name in self.derived and self.derived[name].truth):
+                value: Number = {"true": True, "false": False}.get(text) if text in (
+                    "true", "false") else int(text)  # type: ignore[assignment]  # fmt: skip
+                if name in plan.scalars:
+                    plan = replace(plan, scalars={**plan.scalars, name: value})
+                else:
+                    plan = replace(plan, explicit={**plan.explicit, name: value})
+            elif not text.lstrip("-").isdigit():
+                plan = replace(plan, scalars={**plan.scalars, name: text})
+            else:
+                plan = next(self._set(plan, name, int(text)))
+        keep = -1 if breaks is None else self.rules.index(breaks)
+        plan = self._repaired(plan, frozenset(fixed), after=keep) or plan
+        return self.call(plan)
+
+    def shapes(self) -> list[tuple[str, Plan]]:
+        """Valid plans over which a kernel is compared with its reference, each with a name.
+
+        Sizes that only outputs have are also made roomy, so that a launch has where to write.
+        """
+        everything = frozenset(t.path for t in self.kernel.tensors if t.optional)
+        inputs = _sizes_of(t for t in self.kernel.tensors if t.access.reads)
+        outputs = _sizes_of(t for t in self.kernel.tensors if t.access.writes)
+        room = {size: ROOM for size in outputs if size not in inputs}
+        in_grid = {name for dimension in self.kernel.grid for name in language.names_in(dimension)}
+        found: dict[str, Plan] = {"smallest": self.base}
+
+        def add(name: str, number: int, given: frozenset[str], own: Mapping[str, int]) -> None:
+            sizes = {**dict.fromkeys(self.base.sizes, number), **own}
+            sizes = {k: v for k, v in sizes.items() if k in self.base.sizes}
+            scalars = dict(self.base.scalars) | {k: sizes[k] for k in self.shared}
+            plan = replace(self.base, sizes=sizes, scalars=scalars, given=given)
+            repaired = self.repair(plan, given | own.keys())
+            repaired = repaired if repaired is not None else self.repair(plan, given)
+            if repaired is not None and repaired not in found.values():
+                found[name] = repaired
+
+        for given, label in ((frozenset[str](), "no_optional"), (everything, "all_optional")):
+            for number, word in ((0, "empty"), (3, "odd"), (17, "seventeen")):
+                add(f"{word}_{label}", number, given, {})
+                add(f"{word}_roomy_{label}", number, given, room)
+        for optional in self.kernel.optional_tensors():
+            add(f"only_{optional.identifier}", 5, frozenset({optional.path}), room)
+        for block, extent in self.kernel.blocks:
+            for size in sorted((outputs | in_grid) & self.base.sizes.keys()):
+                for extra, word in ((0, ""), (1, "_and_1")):
+                    own = {**room, size: extent + extra}
+                    add(f"{size}_of_{block}{word}", 3, everything, own)
+        return [(name, plan) for name, plan in found.items() if not self.broken(self.call(plan))]
+
+
+ROOM = 640
+"""Entries of an output that has room for all that a small call may write."""
+
+
+def _sizes_of(tensors: Iterable[TensorArgument]) -> set[str]:
+    return {
+        name
+        for tensor in tensors
+        for dim in tensor.type.dims
+        for name in language.names_in(dim.expr)
+    }
+
+
+def _first_value(scalar: ScalarArgument, spec: Spec) -> Number:
+    return _all_values(scalar, spec)[0]
+
+
+def _all_values(scalar: ScalarArgument, spec: Spec) -> tuple[Number, ...]:
+    match scalar.kind:
+        case ScalarKind.INT:
+            return (0, 1)
+        case ScalarKind.BOOL:
+            return (False, True)
+        case ScalarKind.CHOICE:
+            return scalar.choices
+        case _:
+            return tuple(value for _, value, _ in spec.enum(scalar.enum or "").members)
+
+
+def _show(piece: Piece, values: Values) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, TypeName):
+        return type(values.names[piece.name]).__name__
+    if isinstance(piece, language.Name) and piece.kind is language.Kind.FLAG:
+        return str(values.names[piece.name])
+    return str(language.evaluate(piece, values))
+
+
+def example_calls(search: Search, check: Check) -> tuple[Call, Call] | None:
+    """The wrong and the right call of a written rule's example."""
+    example = check.rule.example if check.rule is not None else None
+    if example is None or not check.id.startswith(f"{search.kernel.stem}."):
+        return None
+    return search.example(example.wrong, check), search.example(example.right, None)
+
+
+__all__ = [
+    "LIST", "NONE", "Broken", "Call", "Constant", "Integer", "Plan", "Search", "Stride",
+    "TensorValue", "Wrong", "example_calls",
+]  # fmt: skip

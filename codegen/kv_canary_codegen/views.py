@@ -1,0 +1,1601 @@
+"""From the model to what a template prints: every decision is made here, under a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kv_canary_codegen import expr as language
+from kv_canary_codegen import layout
+from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes
+from kv_canary_codegen.expr import Compare, Expr, Integer, IsBool, Kind, Name, PythonPrinter
+from kv_canary_codegen.model import (
+    Ensure,
+    EnsureKind,
+    Kernel,
+    Layout,
+    MemoryAccess,
+    Piece,
+    Rule,
+    ScalarArgument,
+    ScalarKind,
+    Spec,
+    Stage,
+    StructArgument,
+    StructDef,
+    TensorArgument,
+    TypeName,
+)
+from kv_canary_codegen.search import Call, Search, TensorValue, Wrong, example_calls
+from kv_canary_codegen.standard import (
+    KIND_TEXTS,
+    RuleText,
+    expected_of,
+    implied_text,
+    kind_text,
+    message_pattern,
+    wanted_type,
+)
+
+STAGE_WORDS = {
+    Stage.ARGUMENTS: "The arguments are what they claim to be.",
+    Stage.LAUNCHER: "The launcher's own rules.",
+    Stage.CONTIGUITY: "Contiguity.",
+    Stage.DTYPE: "Dtypes.",
+    Stage.SIZES: "Rules on sizes.",
+    Stage.SHAPE: "Ranks and lengths.",
+    Stage.RELATIONS: "Relations between sizes.",
+    Stage.DEVICE: "Devices.",
+}
+
+
+# Kernels: parameters, guards, memory accesses.
+
+
+class TritonPrinter(PythonPrinter):
+    """Shows a condition over blocks: no chains, no `and`, each comparison in parentheses."""
+
+    def compare(self, first: str, rest: list[tuple[str, str]]) -> str:
+        """Show a chain as comparisons joined by `&`."""
+        parts = []
+        left = first
+        for operator, item in rest:
+            if left.lstrip("-").isdigit():
+                turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+                parts.append(f"({item} {turned} {left})")
+            else:
+                parts.append(f"({left} {operator} {item})")
+            left = item
+        return " & ".join(parts)
+
+    def every(self, items: list[str]) -> str:
+        """Show `&`."""
+        return " & ".join(f"({item})" for item in items)
+
+    def either(self, items: list[str]) -> str:
+        """Show `|`."""
+        return " | ".join(f"({item})" for item in items)
+
+    def negation(self, item: str) -> str:
+        """Show a comparison with false."""
+        return f"(({item}) == 0)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardView:
+    """One index of one access, compared with its own dimension."""
+
+    name: str
+    statement: str
+    argument: str
+    index: str
+    extent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessView:
+    """One load, store or atomic add, ready to print."""
+
+    guards: tuple[GuardView, ...]
+    target: str | None
+    statement: str
+    domain: str | None
+    indent: str
+
+
+def _operand(text: str) -> str:
+    """Parentheses around what would bind more loosely than `&` or a method call."""
+    if re.fullmatch(r"[\w.]+(\([^()]*\))?|-?\d+", text):
+        return text
+    return f"({text})"
+
+
+def _index64(text: str) -> str:
+    return text if re.fullmatch(r"\d+", text) else f"{_operand(text)}.to(tl.int64)"
+
+
+def access_view(access: MemoryAccess) -> AccessView:
+    """A memory access as Triton: 64-bit address, a guard for each index, the cast."""
+    tensor = access.tensor
+    printer = TritonPrinter()
+    guards = []
+    masks = [_operand(access.mask)] if access.mask is not None else []
+    for axis, guard in enumerate(access.guards):
+        if not guard:
+            continue
+        index = access.indices[axis]
+        extent = printer.show(tensor.type.dims[axis].expr)
+        guards.append(
+            GuardView(
+                name=guard,
+                statement=layout.conjunction(
+                    f"{guard} = ",
+                    f"{index} >= 0",
+                    f"{index} < {extent}",
+                    indent=len(access.indent),
+                ),
+                argument=tensor.path,
+                index=index,
+                extent=extent,
+            )
+        )
+        masks.append(guard)
+    address = _address(access)
+    arguments = [address]
+    if access.value is not None:
+        arguments.append(access.value)
+    if masks:
+        joined = " & ".join(masks)
+        # Triton's interpreter takes a block `&` a scalar condition for an integer, and refuses it
+        # as a mask; compared with 0 it is a condition again, and the compiler folds it away.
+        arguments.append(f"mask=({joined}) != 0" if len(masks) > 1 else f"mask={joined}")
+    if access.operation == "load" and masks:
+        arguments.append(f"other={access.other}")
+    widens = access.operation == "load" and tensor.type.dtype.integral
+    tail = ").to(tl.int64)" if widens and tensor.type.dtype.value != "int64" else ")"
+    head = f"{access.target} = " if access.target is not None else ""
+    statement = layout.call(
+        f"{head}tl.{access.operation}(",
+        arguments,
+        tail,
+        indent=len(access.indent),
+    )
+    domain = None
+    if access.target is not None and tensor.values is not None:
+        condition = TritonPrinter(identifiers={"it": access.target}).show(tensor.values.expr)
+        domain = f"{access.target}_in_domain = {condition}"
+    return AccessView(
+        guards=tuple(guards),
+        target=access.target,
+        statement=statement,
+        domain=domain,
+        indent=access.indent,
+    )
+
+
+def _address(access: MemoryAccess) -> str:
+    tensor = access.tensor
+    pointer = f"{tensor.identifier}_ptr"
+    if all(index == "0" for index in access.indices):
+        return pointer
+    printer = TritonPrinter()
+    if tensor.type.layout is Layout.STRIDED:
+        steps = [
+            f"{_index64(index)} * {tensor.identifier}_stride_{axis}"
+            for index, axis in zip(access.indices, tensor.type.axes, strict=True)
+        ]
+        return " + ".join([pointer, *steps])
+    offset = _index64(access.indices[0])
+    for axis in range(1, tensor.type.rank):
+        extent = _operand(printer.show(tensor.type.dims[axis].expr))
+        offset = f"({offset})" if " + " in offset else offset
+        offset = f"{offset} * {extent} + {_index64(access.indices[axis])}"
+    return f"{pointer} + {offset}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterView:
+    """One parameter of a kernel and what a launch passes for it."""
+
+    name: str
+    declared: str
+    """As it stands in the signature."""
+    value: str
+    """Over the launcher's variables."""
+    pointer: bool
+    constexpr: bool
+    signature: str
+    """Triton's type, for compiling without a tensor."""
+    optional: bool = False
+
+
+def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
+    """A kernel's parameters: pointers, strides, integers, then what is compiled in."""
+    words = set(kernel.body.words)
+    for access in kernel.body.accesses:
+        for guard in access_view(access).guards:
+            words.update(re.findall(r"\w+", guard.statement))
+        words.update(re.findall(r"\w+", _address(access)))
+        if access.tensor.values is not None:
+            words.update(language.names_in(access.tensor.values.expr))
+    used = {access.tensor.path for access in kernel.body.accesses}
+    found = [
+        ParameterView(
+            name=f"{tensor.identifier}_ptr",
+            declared=f"{tensor.identifier}_ptr",
+            value=tensor.identifier,
+            pointer=True,
+            constexpr=False,
+            signature=f"*{tensor.type.dtype.signature}",
+            optional=tensor.optional,
+        )
+        for tensor in kernel.tensors
+        if tensor.path in used or tensor.identifier in kernel.body.words
+    ]
+    for tensor in kernel.tensors:
+        for axis, name in enumerate(tensor.type.axes):
+            stride = f"{tensor.identifier}_stride_{name}"
+            if stride in words:
+                value = f"{tensor.identifier}.stride({axis})"
+                if tensor.optional:
+                    value = f"0 if {tensor.identifier} is None else {value}"
+                found.append(_integer(stride, value))
+    binders = kernel.binders()
+    for size, (tensor, axis) in binders.items():
+        if size in words:
+            value = f"{tensor.identifier}.shape[{axis}]"
+            if tensor.optional:
+                value = f"0 if {tensor.identifier} is None else {value}"
+            found.append(_integer(size, value))
+    for derived in kernel.derived:
+        if derived.name in words:
+            shown = launch_printer(kernel).show(derived.expr)
+            found.append(_integer(derived.name, f"int({shown})" if derived.truth else shown))
+    for scalar in kernel.scalars:
+        if scalar.name in kernel.variants:
+            found.append(
+                ParameterView(
+                    name=scalar.name.upper(),
+                    declared=f"{scalar.name.upper()}: tl.constexpr",
+                    value=_variant_value(scalar),
+                    pointer=False,
+                    constexpr=True,
+                    signature="constexpr",
+                )
+            )
+        elif scalar.name in words:
+            value = scalar.name if scalar.kind is ScalarKind.INT else _variant_value(scalar)
+            found.append(_integer(scalar.name, value))
+    return tuple(sorted(found, key=lambda p: (p.constexpr, not p.pointer)))
+
+
+def _integer(name: str, value: str) -> ParameterView:
+    return ParameterView(
+        name=name,
+        declared=f"{name}: tl.int64",
+        value=value,
+        pointer=False,
+        constexpr=False,
+        signature="i64",
+    )
+
+
+def _variant_value(scalar: ScalarArgument) -> str:
+    if scalar.kind is ScalarKind.CHOICE:
+        names = ", ".join(layout.literal(choice) for choice in scalar.choices)
+        return f"({names}).index({scalar.name})"
+    return f"int({scalar.name})"
+
+
+def launch_printer(kernel: Kernel) -> PythonPrinter:
+    """Shows an expression over the launcher's own variables."""
+    identifiers = {t.path: t.identifier for t in kernel.tensors}
+    optional = frozenset(t.path for t in kernel.tensors if t.optional)
+    for size, (tensor, axis) in kernel.binders().items():
+        shape = f"{tensor.identifier}.shape[{axis}]"
+        identifiers[size] = (
+            f"(0 if {tensor.identifier} is None else {shape})" if tensor.optional else shape
+        )
+    for derived in kernel.derived:
+        shown = PythonPrinter(identifiers=identifiers, optional=optional).show(derived.expr)
+        identifiers[derived.name] = f"({shown})"
+    return PythonPrinter(identifiers=identifiers, optional=optional)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelView:
+    """A kernel module."""
+
+    stem: str
+    function: str
+    summary: str
+    details: str
+    constants: tuple[str, ...]
+    blocks: tuple[tuple[str, int], ...]
+    choices: tuple[tuple[str, int], ...]
+    """Names for the values of compiled-in choices."""
+    helpers: str
+    parameters: tuple[ParameterView, ...]
+    unspecialized: str
+    lines: tuple[str | AccessView, ...]
+    guards: tuple[GuardView, ...]
+
+
+def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
+    """What the kernel template prints."""
+    by_line = {access.first_line: access_view(access) for access in kernel.body.accesses}
+    lines: list[str | AccessView] = [
+        by_line.get(number, line) for number, line in enumerate(kernel.body.lines)
+    ]
+    while lines and lines[-1] == "":
+        lines.pop()
+    parameters = parameters_of(kernel, spec)
+    words = set(kernel.body.words)
+    for access in kernel.body.accesses:
+        for dim in access.tensor.type.dims:
+            words.update(re.findall(r"\w+", PythonPrinter().show(dim.expr)))
+    names = [layout.literal(p.name) for p in parameters if not p.constexpr]
+    choices = [
+        (f"{scalar.name}_{choice}".upper(), number)
+        for scalar in kernel.scalars
+        if scalar.kind is ScalarKind.CHOICE
+        for number, choice in enumerate(scalar.choices)
+    ]
+    guards: dict[str, GuardView] = {}
+    for access in kernel.body.accesses:
+        for guard in access_view(access).guards:
+            guards.setdefault(guard.name, guard)
+    return KernelView(
+        stem=kernel.stem,
+        function=f"_{kernel.stem}_kernel",
+        summary=kernel.summary,
+        details=layout.wrapped(kernel.details) if kernel.details else "",
+        constants=tuple(c.name for c in spec.constants if c.name in words),
+        blocks=tuple(b for b in kernel.blocks if b[0] in words),
+        choices=tuple(c for c in choices if c[0] in words),
+        helpers=kernel.body.helpers,
+        parameters=parameters,
+        unspecialized=layout.call("UNSPECIALIZED = [", names, "]", indent=0),
+        lines=tuple(lines),
+        guards=tuple(guards.values()),
+    )
+
+
+# Validators.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignatureItem:
+    """One keyword of a launcher or validator."""
+
+    name: str
+    annotation: str
+    default: str | None
+    doc: str
+    """With shape and dtype."""
+
+
+def signature_of(kernel: Kernel) -> tuple[SignatureItem, ...]:
+    """A launcher's keywords in calling order."""
+    found = []
+    for argument in kernel.arguments:
+        if isinstance(argument, TensorArgument):
+            found.append(
+                SignatureItem(
+                    name=argument.path,
+                    annotation="Tensor | None" if argument.optional else "Tensor",
+                    default="None" if argument.defaults_to_none else None,
+                    doc=f"{shape_text(argument)}. {argument.doc}"
+                    + (" Optional." if argument.optional else ""),
+                )
+            )
+        elif isinstance(argument, StructArgument):
+            found.append(
+                SignatureItem(
+                    name=argument.name,
+                    annotation=argument.struct,
+                    default=None,
+                    doc=f"{argument.struct}. {argument.doc}",
+                )
+            )
+        else:
+            annotation = {ScalarKind.INT: "int", ScalarKind.BOOL: "bool"}.get(argument.kind, "str")
+            if argument.kind is ScalarKind.ENUM:
+                annotation = argument.enum or ""
+            found.append(
+                SignatureItem(
+                    name=argument.name,
+                    annotation=annotation,
+                    default=argument.default,
+                    doc=f"{wanted_type(argument)}. {argument.doc}",
+                )
+            )
+    return tuple(found)
+
+
+def shape_text(tensor: TensorArgument) -> str:
+    """`int64 [bs]`, for docstrings and pages."""
+    printer = language.SourcePrinter()
+    dims = ", ".join(
+        (">= " if dim.at_least else "") + printer.show(dim.expr) for dim in tensor.type.dims
+    )
+    return f"{tensor.type.dtype.value} [{dims}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatorView:
+    """A validator module."""
+
+    stem: str
+    launcher: str
+    signature: tuple[SignatureItem, ...]
+    sizes: tuple[tuple[str, str], ...]
+    """Explicit sizes: name, annotation."""
+    no_sizes: str
+    fields: tuple[tuple[str, str], ...]
+    """Local variable and struct field that it stands for."""
+    first_terms: str
+    tensor_terms: str
+    bindings: tuple[str, ...]
+    last_terms: str
+    only_explicit: str
+    inspection: tuple[str, ...]
+    """Statements of the second function, one check each, with stage comments."""
+    structs: tuple[str, ...]
+    enums: tuple[str, ...]
+    constants: tuple[str, ...]
+    dtypes: tuple[str, ...]
+
+
+def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
+    """What the validator template prints."""
+    checks = checks_of(kernel)
+    sizes = explicit_sizes(kernel)
+    flags = {d.name for d in kernel.derived if d.truth}
+    fast = _Fast(kernel, checks)
+    inspection = _Inspection(kernel, spec, checks).statements()
+    text = "\n".join((*inspection, fast.last, fast.tensors, *fast.bindings))
+    constants = [c.name for c in spec.constants if re.search(rf"\b{c.name}\b", text)]
+    enums = {s.enum for s in kernel.scalars if s.enum} | {
+        e.name for e in spec.enums if re.search(rf"\b{e.name}\.", text)
+    }
+    return ValidatorView(
+        stem=kernel.stem,
+        launcher=kernel.launcher,
+        signature=signature_of(kernel),
+        sizes=tuple((s, "bool | None" if s in flags else "int | None") for s in sizes),
+        no_sizes=_no_sizes(sizes),
+        fields=tuple(
+            (tensor.identifier, tensor.path)
+            for struct in kernel.structs
+            for tensor in struct.fields
+        ),
+        first_terms=fast.first,
+        tensor_terms=fast.tensors,
+        bindings=fast.bindings,
+        last_terms=fast.last,
+        only_explicit=fast.only_explicit,
+        inspection=inspection,
+        structs=tuple(sorted({s.struct for s in kernel.structs})),
+        enums=tuple(sorted(enums)),
+        constants=tuple(constants),
+        dtypes=tuple(sorted({t.type.dtype.value for t in kernel.tensors})),
+    )
+
+
+def _no_sizes(sizes: tuple[str, ...]) -> str:
+    return layout.chain(
+        "and", [f"{size} is None" for size in sizes], indent=4, head="derived = (", tail=")"
+    )
+
+
+class _Fast:
+    """The fast conjunction: types and tensors, then sizes, then lengths and rules."""
+
+    def __init__(self, kernel: Kernel, checks: tuple[Check, ...]) -> None:
+        self.kernel = kernel
+        self.shaped: dict[tuple[Expr, ...], str] = {}
+        self.pending: list[Check] = []
+        binders = kernel.binders()
+        self.first = self._condition(self._first_terms())
+        reference = kernel.reference_tensor
+        terms: list[str] = []
+        ordered = [reference, *(t for t in kernel.checked if t.path != reference.path)]
+        lengths = {
+            (c.argument, c.axis): c for c in checks if c.kind is CheckKind.LENGTH
+        }
+        for tensor in ordered:
+            terms.extend(self._tensor_terms(tensor, lengths, binders))
+        self.bindings = tuple(self._bindings(binders))
+        last = [self._length(check, binders) for check in self.pending]
+        skipped = []
+        for check in checks:
+            if check.rule is None:
+                continue
+            if _only_explicit(check.rule.require, kernel):
+                skipped.append(check.id)
+                continue
+            last.append(f"# {check.id}\n{self._rule(check.rule)}")
+        self.last = layout.chain(
+            "and", [t for t in last if t] or ["True"], indent=8, head="return (", tail=")"
+        )
+        later = "\n".join([*self.bindings, self.last])
+        self.tensors = self._condition([self._read_once(term, terms, later) for term in terms])
+        self.only_explicit = (
+            layout.commented(
+                "Only sizes given explicitly can break: " + ", ".join(skipped) + ".", indent=8
+            )
+            if skipped
+            else ""
+        )
+
+    def _read_once(self, term: str, terms: list[str], later: str) -> str:
+        """A rank without keeping the shape, where nothing reads the shape again."""
+
+        def rank(match: re.Match[str]) -> str:
+            name = match.group(1)
+            text = later + "\n".join(t.replace(match.group(), "") for t in terms)
+            kept = re.search(rf"\b{name}_shape\b", text)
+            return match.group() if kept else f"{name}.dim() == {match.group(2)}"
+
+        return re.sub(r"len\((\w+)_shape := \w+\.shape\) == (\d+)", rank, term)
+
+    def _condition(self, terms: list[str]) -> str:
+        if not terms:
+            return ""
+        return layout.chain("and", terms, indent=8, head="if not (", tail="):")
+
+    def _first_terms(self) -> list[str]:
+        terms = [f"isinstance({s.name}, {s.struct})" for s in self.kernel.structs]
+        for scalar in self.kernel.scalars:
+            name = scalar.name
+            match scalar.kind:
+                case ScalarKind.INT:
+                    terms.append(f"type({name}) is int")
+                    terms.append(f"{-(2**63)} <= {name} <= {2**63 - 1}")
+                case ScalarKind.BOOL:
+                    terms.append(f"type({name}) is bool")
+                case ScalarKind.CHOICE:
+                    choices = ", ".join(layout.literal(choice) for choice in scalar.choices)
+                    terms.append(f"type({name}) is str")
+                    terms.append(f"{name} in ({choices})")
+                case _:
+                    terms.append(f"isinstance({name}, {scalar.enum})")
+        return terms
+
+    def _tensor_terms(
+        self,
+        tensor: TensorArgument,
+        lengths: dict[tuple[str, int], Check],
+        binders: dict[str, tuple[TensorArgument, int]],
+    ) -> list[str]:
+        name = tensor.identifier
+        terms = [f"isinstance({name}, Tensor)", f"{name}.dtype is {tensor.type.dtype.value}"]
+        if tensor.type.layout is Layout.CONTIGUOUS:
+            terms.append(f"{name}.is_contiguous()")
+        if tensor.path == self.kernel.device_of:
+            terms.append(f"(device := {name}.device) is not None")
+        else:
+            terms.append(f"{name}.device == device")
+        dims = tuple(dim.expr for dim in tensor.type.dims)
+        exact = not any(dim.at_least for dim in tensor.type.dims)
+        own = [lengths.get((tensor.path, axis)) for axis in range(tensor.type.rank)]
+        if exact and all(isinstance(dim, Integer) for dim in dims):
+            shape = ", ".join(str(dim.value) for dim in dims if isinstance(dim, Integer))
+            terms.append(f"{name}.shape == ({shape}{',' if len(dims) == 1 else ''})")
+        elif exact and dims in self.shaped:
+            terms.append(f"{name}.shape == {self.shaped[dims]}")
+        else:
+            terms.append(f"len({name}_shape := {name}.shape) == {tensor.type.rank}")
+            bound = [binders.get(dim.binds or "", (None, 0)) for dim in tensor.type.dims]
+            if not tensor.optional and exact and all(b[0] is tensor for b in bound):
+                self.shaped[dims] = f"{name}_shape"
+            for axis, check in enumerate(own):
+                if check is not None and bound[axis] != (tensor, axis):
+                    self.pending.append(check)
+        if not tensor.optional:
+            return terms
+        inner = layout.chain("and", terms, indent=16, head="or (", tail=")").removeprefix("or ")
+        return [
+            layout.chain(
+                "or", [f"{name} is None", inner], indent=12, head="(", tail=" )".strip()
+            ) if "\n" not in inner else f"(\n    {name} is None\n"
+            + layout.placed(f"or {inner}", 4) + "\n)"
+        ]  # fmt: skip
+
+    def _bindings(self, binders: dict[str, tuple[TensorArgument, int]]) -> list[str]:
+        text = " ".join(
+            [language.SourcePrinter().show(c.dim.expr) for c in self.pending]
+            + [
+                language.SourcePrinter().show(r.require)
+                for r in self.kernel.rules
+                if not _only_explicit(r.require, self.kernel)
+            ]
+        )
+        needed = set(re.findall(r"\w+", text))
+        for derived in reversed(self.kernel.derived):
+            if derived.name in needed:
+                needed |= set(language.names_in(derived.expr))
+        found = []
+        for size, (tensor, axis) in binders.items():
+            if size in needed:
+                shape = f"{tensor.identifier}_shape[{axis}]"
+                if tensor.optional:
+                    shape = f"0 if {tensor.identifier} is None else {shape}"
+                found.append(f"{size} = {shape}")
+        for derived in self.kernel.derived:
+            if derived.name in needed:
+                found.append(f"{derived.name} = {self._printer().show(derived.expr)}")
+        return found
+
+    def _printer(self) -> PythonPrinter:
+        shaped = {t.path: f"{t.identifier}_shape" for t in self.kernel.tensors}
+        return PythonPrinter(
+            identifiers={t.path: t.identifier for t in self.kernel.tensors},
+            optional=frozenset(t.path for t in self.kernel.tensors if t.optional),
+            shape=lambda path: shaped[path],
+        )
+
+    def _length(self, check: Check, binders: dict[str, tuple[TensorArgument, int]]) -> str:
+        tensor = check.subject
+        assert isinstance(tensor, TensorArgument)
+        operator = ">=" if check.dim.at_least else "=="
+        wanted = self._printer().show(check.dim.expr)
+        term = f"{tensor.identifier}_shape[{check.axis}] {operator} {wanted}"
+        return f"({tensor.identifier} is None or {term})" if tensor.optional else term
+
+    def _rule(self, rule: Rule) -> str:
+        printer = self._printer()
+        require = rule.require
+        if isinstance(require, language.Implies):
+            require = language.Either((language.denied(require.left), require.right))
+        if isinstance(require, language.Either):
+            terms = [printer.show(item) for item in require.items]
+            line = f"({' or '.join(terms)})"
+            if len(line) + 16 <= layout.WIDTH:
+                return line
+            return "\n".join(
+                ["(", f"    {terms[0]}", *(f"    or {term}" for term in terms[1:]), ")"]
+            )
+        return printer.show(require)
+
+
+def _only_explicit(require: Expr, kernel: Kernel) -> bool:
+    """Whether a rule holds by construction as long as no size is given explicitly."""
+    if isinstance(require, IsBool):
+        return True
+    if not isinstance(require, Compare) or len(require.rest) != 1:
+        return False
+    (operator, right), left = require.rest[0], require.first
+    if not isinstance(left, Name):
+        return False
+    derived = {d.name: d.expr for d in kernel.derived}
+    if operator == "==" and derived.get(left.name) == right:
+        return True
+    bound = left.name in kernel.binders()
+    return bound and operator == ">=" and isinstance(right, Integer) and right.value <= 0
+
+
+class _Inspection:
+    """The second function: each check in order, one statement, its rule's id in it."""
+
+    def __init__(self, kernel: Kernel, spec: Spec, checks: tuple[Check, ...]) -> None:
+        self.kernel = kernel
+        self.spec = spec
+        self.checks = checks
+        self.unknown = {s.name for s in kernel.scalars} | set(explicit_sizes(kernel))
+
+    def statements(self) -> tuple[str, ...]:
+        """All statements, stages told apart by comments."""
+        found: list[str] = []
+        stage = None
+        letters = dict(zip(
+            (Stage.ARGUMENTS, Stage.CONTIGUITY, Stage.DTYPE, Stage.SIZES, Stage.SHAPE,
+             Stage.RELATIONS, Stage.DEVICE), "abcdefg", strict=True))  # fmt: skip
+        read_fields: set[str] = set()
+        sizes_done = False
+        for check in self.checks:
+            if check.stage is not stage:
+                if not sizes_done and check.stage is not Stage.ARGUMENTS:
+                    found.extend(self._sizes())
+                    sizes_done = True
+                stage = check.stage
+                letter = f"({letters[stage]}) " if stage in letters else ""
+                found.append(f"# {letter}{STAGE_WORDS[stage]}")
+            if (
+                isinstance(check.subject, TensorArgument)
+                and "." in check.subject.path
+                and check.subject.path not in read_fields
+            ):
+                read_fields.add(check.subject.path)
+                owner, _, name = check.subject.path.partition(".")
+                found.append(
+                    layout.call(
+                        f"{check.subject.identifier} = inspection.field(",
+                        [layout.literal(owner), owner, layout.literal(name)],
+                        ")",
+                        indent=4,
+                    )
+                )
+            found.append(self._statement(check))
+        return tuple(found)
+
+    def _call(self, method: str, *arguments: str, target: str = "") -> str:
+        return layout.call(f"{target}inspection.{method}(", arguments, ")", indent=4)
+
+    def _statement(self, check: Check) -> str:
+        rule = layout.literal(check.id)
+        if check.kind is CheckKind.WRITTEN:
+            return self._written(check)
+        name = layout.literal(check.called)
+        subject = check.subject
+        match check.kind:
+            case CheckKind.SIZE_TYPE:
+                size = check.argument
+                return self._call("size_type", rule, name, size, target=f"{size} = ")
+            case CheckKind.REQUIRED:
+                return self._call("required", rule, name, self._variable(subject))
+            case CheckKind.TYPE:
+                return self._type(check, rule, name)
+            case CheckKind.INT64:
+                return self._call("int64", rule, name, check.argument)
+            case CheckKind.DEVICE:
+                reference = layout.literal(self.kernel.reference_tensor.called)
+                return self._call("device", rule, name, reference)
+        assert isinstance(subject, TensorArgument)
+        match check.kind:
+            case CheckKind.CONTIGUOUS:
+                return self._call("contiguous", rule, name)
+            case CheckKind.DTYPE:
+                return self._call("dtype", rule, name, subject.type.dtype.value)
+            case CheckKind.RANK:
+                return self._call("rank", rule, name, str(subject.type.rank))
+            case _:
+                method = "at_least" if check.dim.at_least else "length"
+                wanted = self._guarded(check.dim.expr)
+                rank = str(subject.type.rank)
+                size = check.dim.binds
+                arguments = [rule, name, rank, str(check.axis), wanted]
+                if size is not None:
+                    arguments.append(layout.literal(size))
+                return self._call(method, *arguments)
+
+    def _variable(self, subject: object) -> str:
+        if isinstance(subject, TensorArgument):
+            return subject.identifier
+        assert isinstance(subject, ScalarArgument | StructArgument)
+        return subject.name
+
+    def _type(self, check: Check, rule: str, name: str) -> str:
+        subject = check.subject
+        if isinstance(subject, TensorArgument):
+            return self._call("tensor", rule, name, subject.identifier)
+        if isinstance(subject, StructArgument):
+            return self._call("instance", rule, name, subject.name, subject.struct)
+        assert isinstance(subject, ScalarArgument)
+        target = f"{subject.name} = "
+        match subject.kind:
+            case ScalarKind.INT:
+                return self._call("integer", rule, name, subject.name, target=target)
+            case ScalarKind.BOOL:
+                return self._call("boolean", rule, name, subject.name, target=target)
+            case ScalarKind.CHOICE:
+                choices = ", ".join(layout.literal(choice) for choice in subject.choices)
+                return self._call(
+                    "choice", rule, name, subject.name, f"({choices})", target=target
+                )
+            case _:
+                return self._call(
+                    "member", rule, name, subject.name, subject.enum or "", target=target
+                )
+
+    def _guarded(self, expr: Expr) -> str:
+        """An expression, or None while something in it is unknown."""
+        names = [n for n in language.names_in(expr) if n in self.unknown]
+        shown = self._printer().show(expr)
+        if not names or shown in names:
+            return shown
+        condition = " or ".join(f"{name} is None" for name in names)
+        return f"None if {condition} else {shown}"
+
+    def _printer(self) -> PythonPrinter:
+        return PythonPrinter(
+            identifiers={t.path: t.identifier for t in self.kernel.tensors},
+            optional=frozenset(t.path for t in self.kernel.tensors if t.optional),
+        )
+
+    def _sizes(self) -> list[str]:
+        found = ["# Sizes: as given, else from the first argument that has them."]
+        for size, (tensor, axis) in self.kernel.binders().items():
+            arguments = [
+                layout.literal(size),
+                size,
+                layout.literal(tensor.called),
+                str(tensor.type.rank),
+                str(axis),
+            ]
+            if tensor.optional:
+                arguments.append(f"absent={tensor.identifier} is None")
+            found.append(self._call("size", *arguments, target=f"{size} = "))
+        for derived in self.kernel.derived:
+            ranked = language.tensors_in(derived.expr)
+            conditions = [f"{derived.name} is None"]
+            conditions += [f"{n} is not None" for n in language.names_in(derived.expr)]
+            for path in ranked:
+                tensor = self.kernel.tensor(path)
+                arguments = f"{layout.literal(tensor.called)}, {tensor.type.rank}"
+                term = f"inspection.ranked({arguments})"
+                conditions.append(
+                    f"({tensor.identifier} is None or {term})" if tensor.optional else term
+                )
+            head = _if(conditions)
+            value = self._printer().show(derived.expr)
+            found.append(f"{head}\n    {derived.name} = {value}")
+        return found
+
+    def _written(self, check: Check) -> str:
+        rule = check.rule
+        assert rule is not None
+        names = language.names_in(rule.require)
+        flags = {d.name for d in self.kernel.derived if d.truth}
+        asks_type = any(isinstance(n, IsBool) for n in language.walk(rule.require))
+        needs = []
+        for name in names:
+            if name not in self.unknown:
+                continue
+            needs.append(
+                f"isinstance({name}, bool)"
+                if name in flags and not asks_type
+                else f"{name} is not None"
+            )
+        for path in language.tensors_in(rule.require):
+            tensor = self.kernel.tensor(path)
+            term = f"inspection.ranked({layout.literal(tensor.called)}, {tensor.type.rank})"
+            needs.append(f"({tensor.identifier} is None or {term})" if tensor.optional else term)
+        denied = language.denied(rule.require)
+        items = denied.items if isinstance(denied, language.Every) else (denied,)
+        printed = [_in_chain(item, self._printer()) for item in items]
+        condition = _if([*needs, *printed])
+        message = layout.string(
+            _f_string(rule.message, self._printer()), indent=12, tail=",", prefix="f"
+        )
+        actual = ", ".join(f"{name}={{{name}}}" for name in names if name in self.unknown)
+        arguments = [layout.literal(rule.id), layout.literal(rule.argument), message]
+        expected = layout.string(
+            language.WordsPrinter().show(rule.require), indent=12, tail=","
+        )
+        arguments.append(_keyword("expected", expected))
+        if actual:
+            arguments.append(
+                _keyword("actual", layout.string(actual, indent=16, tail=",", prefix="f"))
+            )
+        lines = [f"inspection.broken("] + [
+            layout.placed(argument, 4) + "," for argument in arguments
+        ] + [")"]  # fmt: skip
+        return condition + "\n" + layout.placed("\n".join(lines), 4)
+
+
+def _in_chain(item: Expr, printer: PythonPrinter) -> str:
+    shown = printer.show(item)
+    return f"({shown})" if isinstance(item, language.Either | language.Implies) else shown
+
+
+def _if(terms: list[str]) -> str:
+    """An `if` at the indentation of a function, parenthesised only when it is broken."""
+    line = f"if {' and '.join(terms)}:"
+    if len(line) + 4 <= layout.WIDTH:
+        return line
+    return "\n".join(["if (", f"    {terms[0]}", *(f"    and {t}" for t in terms[1:]), "):"])
+
+
+def _keyword(name: str, text: str) -> str:
+    if "\n" not in text and len(text) + len(name) + 14 <= layout.WIDTH:
+        return f"{name}={text}"
+    return f"{name}=(\n{layout.placed(text, 4)}\n)"
+
+
+def _f_string(pieces: tuple[Piece, ...], printer: PythonPrinter) -> str:
+    shown = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            shown.append(piece.replace("{", "{{").replace("}", "}}"))
+        elif isinstance(piece, TypeName):
+            shown.append(f"{{type({piece.name}).__name__}}")
+        else:
+            shown.append("{" + printer.show(piece) + "}")
+    return "".join(shown)
+
+
+# Launchers.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LauncherView:
+    """A launcher module."""
+
+    stem: str
+    name: str
+    summary: str
+    details: str
+    signature: tuple[SignatureItem, ...]
+    arguments_doc: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+    reference: str
+    device_of: str
+    kernel: str
+    grid: str
+    values: tuple[str, ...]
+    constants: tuple[tuple[str, str], ...]
+    num_warps: int
+    structs: tuple[str, ...]
+    enums: tuple[str, ...]
+    project_constants: tuple[str, ...]
+    """Constants that the grid reads."""
+
+
+def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
+    """What the launcher template prints."""
+    parameters = parameters_of(kernel, spec)
+    printer = launch_printer(kernel)
+    blocks = {name: str(value) for name, value in kernel.blocks}
+    grid = [_with_blocks(printer.show(dimension), blocks) for dimension in kernel.grid]
+    used = {p.value for p in parameters if p.pointer}
+    signature = signature_of(kernel)
+    text = " ".join([*grid, *(p.value for p in parameters), kernel.reference_tensor.identifier])
+    words = set(re.findall(r"\w+", text))
+    return LauncherView(
+        stem=kernel.stem,
+        name=kernel.launcher,
+        summary=kernel.summary,
+        details=layout.wrapped(kernel.details, indent=4) if kernel.details else "",
+        signature=signature,
+        arguments_doc=tuple(
+            layout.wrapped(f"{item.name}: {item.doc}", indent=8, hang=4) for item in signature
+        ),
+        fields=tuple(
+            (tensor.identifier, tensor.path)
+            for struct in kernel.structs
+            for tensor in struct.fields
+            if tensor.identifier in words | used
+        ),
+        reference=kernel.reference,
+        device_of=kernel.reference_tensor.identifier,
+        kernel=f"_{kernel.stem}_kernel",
+        grid=layout.call("grid=(", grid + ([""] if len(grid) == 1 else []), "),", indent=8)
+        .replace(", )", ",)"),
+        values=tuple(p.value for p in parameters if not p.constexpr),
+        constants=tuple((p.name, p.value) for p in parameters if p.constexpr),
+        num_warps=kernel.num_warps,
+        structs=tuple(sorted({s.struct for s in kernel.structs})),
+        enums=tuple(sorted({s.enum for s in kernel.scalars if s.enum})),
+        project_constants=tuple(c.name for c in spec.constants if c.name in words),
+    )
+
+
+def _with_blocks(text: str, blocks: dict[str, str]) -> str:
+    for name, value in blocks.items():
+        text = re.sub(rf"\b{name}\b", value, text)
+    return text
+
+
+# Structs.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldView:
+    """One field of a struct."""
+
+    name: str
+    annotation: str
+    doc: str
+    made: str
+    """Expression that allocates it."""
+    bytes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructView:
+    """One struct."""
+
+    name: str
+    summary: str
+    sizes: tuple[tuple[str, str, str], ...]
+    """Name, default text, docstring line."""
+    fields: tuple[FieldView, ...]
+    inspection: tuple[str, ...]
+    total: str
+
+
+def struct_view(struct: StructDef, spec: Spec) -> StructView:
+    """What the structs template prints of one struct."""
+    required = {
+        name
+        for field in struct.fields
+        if not field.optional
+        for dim in field.type.dims
+        for name in language.names_in(dim.expr)
+    }
+    sizes = [
+        (name, "" if name in required else " = 0",
+         layout.wrapped(f"{name}: int. {doc}" + ("" if name in required else
+                        " 0 leaves its tensors None."), indent=12, hang=4))
+        for name, doc in struct.sizes
+    ]  # fmt: skip
+    fields = []
+    terms = []
+    for field in struct.fields:
+        printer = PythonPrinter()
+        dims = [_operand_sum(printer.show(dim.expr)) for dim in field.type.dims]
+        shape = f"({', '.join(printer.show(d.expr) for d in field.type.dims)}"
+        shape += ",)" if len(dims) == 1 else ")"
+        dtype = f"torch.{field.type.dtype.value}"
+        arguments = [shape, f"dtype={dtype}", "device=device"]
+        head = "torch.empty("
+        if field.initial is not None:
+            head = "torch.full("
+            arguments.insert(1, str(field.initial))
+        own_sizes = [n for d in field.type.dims for n in language.names_in(d.expr)]
+        made = layout.call(f"{field.name}={head}", arguments, ")", indent=13)
+        if field.optional:
+            inner = layout.call(head, arguments, ")", indent=16)
+            made = f"{field.name}=(\n    {inner} if {' and '.join(own_sizes)} else None\n)"
+        size = " * ".join([str(field.type.dtype.itemsize), *dims])
+        terms.append(size)
+        doc = f"{field.type.dtype.value} {shape_dims(field.type)}. {field.doc}"
+        fields.append(
+            FieldView(
+                name=field.name,
+                annotation="torch.Tensor | None = None" if field.optional else "torch.Tensor",
+                doc=layout.docstring(doc, indent=4),
+                made=made,
+                bytes=size,
+            )
+        )
+    inspection = []
+    for name, _ in struct.sizes:
+        rule_name, shown = f"{struct.name}.{name}", layout.literal(name)
+        arguments = [layout.literal(f"{rule_name}.type"), shown, name]
+        inspection.append(layout.call(f"{name}_int = inspection.integer(", arguments, ")", indent=8))
+        arguments = [layout.literal(f"{rule_name}.int64"), shown, f"{name}_int"]
+        inspection.append(layout.call("inspection.int64(", arguments, ")", indent=8))
+    for rule in struct.rules:
+        names = language.names_in(rule.require)
+        needs = [f"{name}_int is not None" for name in names]
+        printer = PythonPrinter(identifiers={name: f"{name}_int" for name in names})
+        printed = _in_chain(language.denied(rule.require), printer)
+        message = layout.string(
+            _f_string(rule.message, PythonPrinter()), indent=12, tail=",", prefix="f"
+        )
+        arguments = [
+            layout.literal(rule.id),
+            layout.literal(rule.argument),
+            message,
+            _keyword(
+                "expected",
+                layout.string(language.WordsPrinter().show(rule.require), indent=12, tail=","),
+            ),
+            'actual=f"' + ", ".join(f"{name}={{{name}}}" for name in names) + '"',
+        ]
+        body = "\n".join(
+            ["inspection.broken(", *(layout.placed(a, 4) + "," for a in arguments), ")"]
+        )
+        inspection.append(
+            f"if {' and '.join([*needs, printed])}:\n{layout.placed(body, 4)}"
+        )
+    total = layout.chain("+", terms, indent=8, head="return (", tail=")")
+    return StructView(
+        name=struct.name,
+        summary=struct.summary,
+        sizes=tuple(sizes),
+        fields=tuple(fields),
+        inspection=tuple(inspection),
+        total=total,
+    )
+
+
+def shape_dims(tensor_type: object) -> str:
+    """`[verify_capacity]`, for docstrings."""
+    printer = language.SourcePrinter()
+    dims = getattr(tensor_type, "dims", ())
+    return (
+        "["
+        + ", ".join((">= " if d.at_least else "") + printer.show(d.expr) for d in dims)
+        + "]"
+    )
+
+
+def _operand_sum(text: str) -> str:
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
+
+
+# Rules and pages.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImpliedView:
+    """One implied rule in the catalogue."""
+
+    id: str
+    kind: str
+    owner: str
+    argument: str
+    name: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindView:
+    """One kind of implied rule in the catalogue: its text with fields still to be filled."""
+
+    kind: str
+    text: str
+    fix: str
+
+
+def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
+    """Every implied rule of every struct and kernel."""
+    structs = tuple(
+        ImpliedView(
+            id=f"{struct.name}.{size}.{name}",
+            kind=kind.value,
+            owner=f"{struct.name}.allocate",
+            argument=size,
+            name=size,
+            expected="an int in [-2**63, 2**63 - 1]" if kind is CheckKind.INT64 else "int",
+        )
+        for struct in spec.structs
+        for size, _ in struct.sizes
+        for name, kind in (("type", CheckKind.TYPE), ("int64", CheckKind.INT64))
+    )
+    return structs + tuple(
+        ImpliedView(
+            id=check.id,
+            kind=check.kind.value,
+            owner=kernel.launcher,
+            argument=check.argument,
+            name=check.called,
+            expected=expected_of(check, kernel),
+        )
+        for kernel in spec.kernels
+        for check in checks_of(kernel)
+        if check.rule is None
+    )
+
+
+def kind_views() -> tuple[KindView, ...]:
+    """Texts of the kinds, fields in braces."""
+    found = []
+    for kind in KIND_TEXTS:
+        text = kind_text(
+            kind,
+            rule="{rule}",
+            owner="{owner}",
+            argument="{argument}",
+            name="{name}",
+            expected="{expected}",
+        )
+        found.append(KindView(kind=kind.value, text=text.show(), fix=text.fix[0]))
+    return tuple(found)
+
+
+def written_texts(spec: Spec, searches: dict[str, Search]) -> tuple[RuleText, ...]:
+    """The text of every written rule, structs' first."""
+    found = []
+    for struct in spec.structs:
+        for rule in struct.rules:
+            wrong, right = "", ""
+            if rule.example is not None:
+                wrong = _allocate_call(struct, rule.example.wrong)
+                right = _allocate_call(struct, rule.example.right)
+            found.append(_rule_text(rule, spec, f"{struct.name}.allocate", wrong, right))
+    for kernel in spec.kernels:
+        search = searches[kernel.stem]
+        for check in search.checks:
+            if check.rule is None or not check.id.startswith(f"{kernel.stem}."):
+                continue
+            calls = example_calls(search, check)
+            wrong, right = ("", "") if calls is None else shown_calls(kernel, *calls)
+            found.append(_rule_text(check.rule, spec, kernel.launcher, wrong, right))
+    return tuple(found)
+
+
+def _allocate_call(struct: StructDef, changes: tuple[tuple[str, str], ...]) -> str:
+    arguments = [f"{name}={value}" for name, value in changes]
+    return f"{struct.name}.allocate({', '.join(arguments)}, device=device)"
+
+
+def _rule_text(rule: Rule, spec: Spec, owner: str, wrong: str, right: str) -> RuleText:
+    return RuleText(
+        id=rule.id,
+        owner=owner,
+        argument=rule.argument,
+        message=spec.project.message_prefix + message_pattern(rule.message),
+        condition=language.WordsPrinter().show(rule.require),
+        meaning=rule.meaning,
+        causes=rule.causes,
+        fix=rule.fix,
+        wrong=wrong,
+        right=right,
+        related=rule.related,
+    )
+
+
+def shown_calls(kernel: Kernel, wrong: Call, right: Call) -> tuple[str, str]:
+    """Two calls as code, only the arguments in which they differ."""
+    return _shown_call(kernel, wrong, right), _shown_call(kernel, right, wrong)
+
+
+def _shown_call(kernel: Kernel, call: Call, other: Call) -> str:
+    parts = []
+    for tensor in kernel.tensors:
+        value = call.tensors[tensor.path]
+        if value == other.tensors[tensor.path]:
+            continue
+        shown = "None" if value is None else ""
+        if isinstance(value, TensorValue):
+            shape = ", ".join(str(extent) for extent in value.shape)
+            shown = f"torch.empty({shape}, dtype=torch.{value.dtype}, device=device)"
+        elif isinstance(value, Wrong):
+            shown = value.text
+        parts.append(f"{tensor.path}={shown}")
+    for name, number in call.scalars.items():
+        if number != other.scalars[name]:
+            parts.append(f"{name}={number.text if isinstance(number, Wrong) else repr(number)}")
+    for name, number in call.sizes.items():
+        parts.append(f"{name}={number.text if isinstance(number, Wrong) else repr(number)}")
+    explicit = bool(call.sizes or other.sizes)
+    function = f"validate_{kernel.stem}" if explicit else kernel.launcher
+    return f"{function}({', '.join([*parts, '...'])})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageView:
+    """A kernel's reference page."""
+
+    stem: str
+    launcher: str
+    summary: str
+    details: str
+    arguments: tuple[tuple[str, str, str, str], ...]
+    """Name, type, access, meaning."""
+    sizes: tuple[tuple[str, str], ...]
+    written: tuple[RuleText, ...]
+    shared: tuple[tuple[str, str], ...]
+    """Rules of other kernels that apply here: id, stem."""
+    implied: tuple[tuple[str, str, str], ...]
+    """Rule id, message, argument."""
+    guards: tuple[GuardView, ...]
+    domains: tuple[tuple[str, str, str], ...]
+    variants: tuple[str, ...]
+    ensures: tuple[str, ...]
+
+
+def page_view(kernel: Kernel, spec: Spec, texts: Iterable[RuleText]) -> PageView:
+    """What the page template prints."""
+    own = [t for t in texts if t.id.startswith(f"{kernel.stem}.")]
+    arguments: list[tuple[str, str, str, str]] = []
+    for argument in kernel.arguments:
+        if isinstance(argument, TensorArgument):
+            arguments.append(_argument_row(argument))
+        elif isinstance(argument, StructArgument):
+            arguments.append((argument.name, argument.struct, "", argument.doc))
+            arguments.extend(_argument_row(tensor) for tensor in argument.fields)
+        else:
+            arguments.append((argument.name, wanted_type(argument), "read", argument.doc))
+    sizes = []
+    printer = language.WordsPrinter()
+    for size, (tensor, axis) in kernel.binders().items():
+        note = "; 0 when it is absent" if tensor.optional else ""
+        sizes.append((size, f"`{tensor.path}.shape[{axis}]`{note}"))
+    for derived in kernel.derived:
+        sizes.append((derived.name, f"{derived.doc} ({printer.show(derived.expr)})"))
+    for name, value in kernel.blocks:
+        sizes.append((name, f"{value}, compiled in"))
+    variants = [f"{t.path} given or not" for t in kernel.optional_tensors()]
+    variants += [
+        f"{name}: {', '.join(_variant_values(kernel, name, spec))}" for name in kernel.variants
+    ]
+    implied = [
+        (check.id, implied_text(check, kernel).message, check.argument)
+        for check in checks_of(kernel)
+        if check.rule is None
+    ]
+    return PageView(
+        stem=kernel.stem,
+        launcher=kernel.launcher,
+        summary=kernel.summary,
+        details=layout.wrapped(kernel.details),
+        arguments=tuple(arguments),
+        sizes=tuple(sizes),
+        written=tuple(own),
+        shared=tuple(
+            (rule.id, rule.id.partition(".")[0])
+            for rule in kernel.rules
+            if not rule.id.startswith(f"{kernel.stem}.")
+        ),
+        implied=tuple(implied),
+        guards=kernel_view(kernel, spec).guards,
+        domains=tuple(
+            (t.path, language.SourcePrinter().show(t.values.expr), t.values.on_violation.value)
+            for t in kernel.tensors
+            if t.values is not None
+        ),
+        variants=tuple(variants),
+        ensures=tuple(e.text for e in kernel.ensures),
+    )
+
+
+def _variant_values(kernel: Kernel, name: str, spec: Spec) -> tuple[str, ...]:
+    scalar = next(s for s in kernel.scalars if s.name == name)
+    if scalar.kind is ScalarKind.BOOL:
+        return ("False", "True")
+    if scalar.kind is ScalarKind.CHOICE:
+        return scalar.choices
+    return tuple(member for member, _, _ in spec.enum(scalar.enum or "").members)
+
+
+def variants_count(kernel: Kernel, spec: Spec) -> int:
+    """How many compilations a kernel may come to."""
+    count = 2 ** len([p for p in parameters_of(kernel, spec) if p.optional])
+    for name in kernel.variants:
+        count *= len(_variant_values(kernel, name, spec))
+    return count
+
+
+def _argument_row(tensor: TensorArgument) -> tuple[str, str, str, str]:
+    kind = shape_text(tensor) + (", optional" if tensor.optional else "")
+    return tensor.path, kind, tensor.access.value, tensor.doc
+
+
+# Tests.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakingView:
+    """One rule and the smallest call that breaks it."""
+
+    rule: str
+    test_id: str
+    changes: tuple[str, ...]
+    message: str
+    overlap: str
+    explicit: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleView:
+    """One rule's wrong and right call."""
+
+    rule: str
+    wrong: tuple[str, ...]
+    right: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeView:
+    """Arguments of one comparison with the reference."""
+
+    name: str
+    arguments: tuple[str, ...]
+    programs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentsView:
+    """What a tensor is filled with in tests: bounds of its domain, or a formula."""
+
+    path: str
+    low: str
+    high: str
+    sample: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestView:
+    """A generated test module."""
+
+    stem: str
+    launcher: str
+    structs: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
+    """Argument, struct, and its fields with their paths."""
+    valid: tuple[str, ...]
+    breaking: tuple[BreakingView, ...]
+    examples: tuple[ExampleView, ...]
+    never_first: tuple[str, ...]
+    shapes: tuple[ShapeView, ...]
+    contents: tuple[ContentsView, ...]
+    outputs: tuple[str, ...]
+    ensures: tuple[tuple[str, str], ...]
+    """Text, and the assertion over `values` and `before`."""
+    sizes: tuple[tuple[str, str], ...]
+    signature: tuple[tuple[str, str], ...]
+    """Triton's compilation signature, without presence."""
+    variants: int
+    optional: tuple[str, ...]
+    constexprs: tuple[tuple[str, int], ...]
+    constants: tuple[str, ...]
+    sampled: tuple[str, ...]
+
+
+def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
+    """What the test template prints."""
+    base = search.call(search.base)
+    breaking = []
+    never_first = []
+    examples = []
+    for check in search.checks:
+        found = search.breaking(check)
+        if found is None:
+            never_first.append(check.id)
+            continue
+        call, broken = found
+        overlap = [b.check.id for b in broken[1:]]
+        name = check.id if not overlap else f"{check.id}-also-{'-'.join(overlap)}"
+        breaking.append(
+            BreakingView(
+                rule=check.id,
+                test_id=name if len(name) <= 200 else f"{check.id}-also-{len(overlap)}-later",
+                changes=_changes(kernel, call, base),
+                message=broken[0].message,
+                overlap=", ".join(layout.literal(rule) for rule in overlap),
+                explicit=bool(call.sizes),
+            )
+        )
+        calls = example_calls(search, check)
+        if calls is not None:
+            examples.append(
+                ExampleView(
+                    rule=check.id,
+                    wrong=_changes(kernel, calls[0], base),
+                    right=_changes(kernel, calls[1], base),
+                )
+            )
+    printer = PythonPrinter()
+    shapes = []
+    for name, plan in search.shapes():
+        call = search.call(plan)
+        shapes.append(
+            ShapeView(
+                name=name, arguments=_all_arguments(kernel, call), programs=_programs(search, call)
+            )
+        )
+    parameters = parameters_of(kernel, spec)
+    contents = []
+    for tensor in kernel.tensors:
+        low, high = _bounds(tensor, printer)
+        sample = printer.show(tensor.sample) if tensor.sample is not None else ""
+        if tensor.access.reads and (low or sample):
+            contents.append(ContentsView(path=tensor.path, low=low, high=high, sample=sample))
+    sizes = [
+        (size, f"shape({layout.literal(tensor.path)}, {axis})")
+        for size, (tensor, axis) in kernel.binders().items()
+    ]
+    ensures = tuple((e.text, _assertion(e, kernel)) for e in kernel.ensures)
+    needed = set(
+        re.findall(
+            r"\w+",
+            " ".join([a for _, a in ensures] + [f"{c.low} {c.high} {c.sample}" for c in contents]),
+        )
+    )
+    return TestView(
+        stem=kernel.stem,
+        launcher=kernel.launcher,
+        structs=tuple(
+            (s.name, s.struct, tuple((f.path.partition(".")[2], f.path) for f in s.fields))
+            for s in kernel.structs
+        ),
+        valid=_all_arguments(kernel, base),
+        breaking=tuple(breaking),
+        examples=tuple(examples),
+        never_first=tuple(never_first),
+        shapes=tuple(shapes),
+        contents=tuple(contents),
+        outputs=tuple(t.path for t in kernel.tensors if t.access.writes),
+        ensures=ensures,
+        sizes=tuple(s for s in sizes if s[0] in needed),
+        signature=tuple((p.name, p.signature) for p in parameters),
+        variants=variants_count(kernel, spec),
+        optional=tuple(p.name for p in parameters if p.optional),
+        constexprs=tuple((p.name, 0) for p in parameters if p.constexpr),
+        constants=tuple(c.name for c in spec.constants if c.name in needed),
+        sampled=tuple(s.name for s in kernel.scalars if s.name in needed),
+    )
+
+
+def _programs(search: Search, call: Call) -> int:
+    """Programs of a launch: the interpreter runs them one after another."""
+    values = search._values(call)
+    count = 1
+    for dimension in search.kernel.grid:
+        text_values = dict(values.names)
+        count *= max(
+            1,
+            language.evaluate(
+                dimension,
+                language.Values(
+                    names=text_values, shapes=values.shapes, strides=values.strides
+                ),
+            ),
+        )
+    return count
+
+
+def _bounds(tensor: TensorArgument, printer: PythonPrinter) -> tuple[str, str]:
+    """Lowest and highest element of a domain that is a range, as text."""
+    if tensor.values is None:
+        return "", ""
+    match tensor.values.expr:
+        case Compare(low, ((low_op, Name(_, Kind.ELEMENT)), (high_op, high))):
+            low_text = printer.show(low) + (" + 1" if low_op == "<" else "")
+            return low_text, printer.show(high) + (" - 1" if high_op == "<" else "")
+        case _:
+            return "", ""
+
+
+def _assertion(ensure: Ensure, kernel: Kernel) -> str:
+    tensor = layout.literal(ensure.tensor)
+    shown = [PythonPrinter().show(operand) for operand in ensure.operands]
+    match ensure.kind:
+        case EnsureKind.EQUALS:
+            return f"after[{tensor}][{shown[0]}] == {shown[1]}"
+        case EnsureKind.WITHIN:
+            return f"all({shown[0]} <= value <= {shown[1]} for value in after[{tensor}])"
+        case EnsureKind.NONDECREASING:
+            values = f"after[{tensor}]" + (f"[: {shown[0]}]" if shown else "")
+            return f"nondecreasing({values})"
+        case _:
+            return f"unchanged(before, after, {tensor}, {shown[0]})"
+
+
+def _argument_text(value: object, dtype: str = "") -> str:
+    if isinstance(value, TensorValue):
+        shape = ", ".join(str(extent) for extent in value.shape)
+        comma = "," if len(value.shape) == 1 else ""
+        text = f"T(({shape}{comma}), {layout.literal(value.dtype)}"
+        if value.strided:
+            text += ", strided=True"
+        if value.device != "cpu":
+            text += f", device={layout.literal(value.device)}"
+        return text + ")"
+    if isinstance(value, Wrong):
+        return value.text
+    if isinstance(value, str):
+        return layout.literal(value)
+    return repr(value)
+
+
+def _all_arguments(kernel: Kernel, call: Call) -> tuple[str, ...]:
+    found = [
+        f"{layout.literal(tensor.path)}: {_argument_text(call.tensors[tensor.path])}"
+        for tensor in kernel.tensors
+    ]
+    found += [
+        f"{layout.literal(name)}: {_argument_text(_scalar_value(kernel, name, value))}"
+        for name, value in call.scalars.items()
+    ]
+    return tuple(found)
+
+
+def _scalar_value(kernel: Kernel, name: str, value: object) -> object:
+    scalar = next(s for s in kernel.scalars if s.name == name)
+    if scalar.kind is ScalarKind.ENUM and isinstance(value, int):
+        return Wrong(text=f"{scalar.enum}({value})", type_name="")
+    return value
+
+
+def _changes(kernel: Kernel, call: Call, base: Call) -> tuple[str, ...]:
+    found = []
+    for tensor in kernel.tensors:
+        value = call.tensors[tensor.path]
+        if value != base.tensors[tensor.path]:
+            found.append(f"{layout.literal(tensor.path)}: {_argument_text(value)}")
+    for name, number in call.scalars.items():
+        if number != base.scalars[name]:
+            shown = _argument_text(_scalar_value(kernel, name, number))
+            found.append(f"{layout.literal(name)}: {shown}")
+    for name, wrong in call.structs.items():
+        found.append(f"{layout.literal(name)}: {wrong.text}")
+    for name, number in call.sizes.items():
+        found.append(f"{layout.literal(name)}: {_argument_text(number)}")
+    return tuple(found)

@@ -1,0 +1,51 @@
+# Generated from spec/project.yaml by `kv-canary generate`; do not edit.
+# Template: package_init.py.jinja.
+"""Kernels, validators and launchers of kv-canary."""
+
+import importlib
+from typing import Any
+
+_HOMES: dict[str, str] = {
+    "BrokenRule": "kv_canary_kernels.contract",
+    "CANARY_CHAIN_ANCHOR": "kv_canary_kernels.constants",
+    "CANARY_FIELDS_PER_SLOT": "kv_canary_kernels.constants",
+    "CANARY_FIELD_POSITION": "kv_canary_kernels.constants",
+    "CANARY_FIELD_PREV_HASH": "kv_canary_kernels.constants",
+    "CANARY_FIELD_REAL_KV_HASH": "kv_canary_kernels.constants",
+    "CANARY_FIELD_TOKEN": "kv_canary_kernels.constants",
+    "CanaryLaunchTag": "kv_canary_kernels.constants",
+    "ContractError": "kv_canary_kernels.contract",
+    "FailReason": "kv_canary_kernels.constants",
+    "MAX_REAL_KV_SOURCES": "kv_canary_kernels.constants",
+    "PLAN_BS_BLOCK_SIZE": "kv_canary_kernels.constants",
+    "REQ_POOL_IDX_PADDING": "kv_canary_kernels.constants",
+    "RealKvHashMode": "kv_canary_kernels.constants",
+    "TOKEN_TO_KV_SLOT_PADDING": "kv_canary_kernels.constants",
+    "VIOLATION_FIELDS": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_EXPECTED_AUX": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_EXPECTED_TOKEN": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_FAIL_REASON_BITS": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_KERNEL_KIND": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_POSITION": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_SLOT_IDX": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_STORED_CHAIN_HASH": "kv_canary_kernels.constants",
+    "VIOLATION_FIELD_STORED_TOKEN": "kv_canary_kernels.constants",
+    "VerifyPlan": "kv_canary_kernels.structs",
+    "WritePlan": "kv_canary_kernels.structs",
+    "launch_canary_plan_kernels": "kv_canary_kernels.launchers.plan",
+    "launch_plan_entries_kernel": "kv_canary_kernels.launchers.plan_entries",
+    "launch_plan_offsets_kernel": "kv_canary_kernels.launchers.plan_offsets",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: importing the package loads no torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,192 @@
+# Generated from spec/project.yaml by `kv-canary generate`; do not edit.
+# Template: backends.py.jinja.
+"""Where a launch runs: Triton on a GPU or under its interpreter, or the torch reference."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from kv_canary_kernels.contract import MESSAGE_PREFIX, BrokenRule, ContractError
+
+BACKENDS = ("torch", "triton")
+BACKEND_VARIABLE = "KV_CANARY_BACKEND"
+GPU_DEVICES = ("cuda", "xpu")
+"""Device types that Triton compiles for; ROCm calls itself cuda."""
+
+
+class Launch(Protocol):
+    """A launch bound to its arguments."""
+
+    def __call__(self) -> None:
+        """Run it once."""
+
+
+def choose_backend(device: torch.device, kernel: str) -> str:
+    """The backend for tensors on a device: torch on the CPU, triton on a GPU, unless overridden.
+
+    Args:
+        device: Where the tensors of the launch are.
+        kernel: Stem of the kernel, for errors.
+
+    Raises:
+        ContractError: The override is no backend, or no backend runs there.
+    """
+    chosen = os.environ.get(BACKEND_VARIABLE)
+    if chosen is not None and chosen not in BACKENDS:
+        raise _refusal(
+            kernel,
+            "backend.name",
+            f"{BACKEND_VARIABLE} must be one of torch, triton, got {chosen!r}",
+            actual=chosen,
+            expected="torch or triton, or unset",
+        )
+    if device.type not in ("cpu", *GPU_DEVICES):
+        raise _refusal(
+            kernel,
+            "backend.device",
+            f"no backend runs on {device.type} tensors; "
+            "put them on the CPU or on a GPU that Triton supports",
+            actual=str(device),
+            expected="cpu, " + ", ".join(GPU_DEVICES),
+        )
+    if chosen is None:
+        return "torch" if device.type == "cpu" else "triton"
+    if chosen == "triton" and device.type == "cpu" and not _interpreted():
+        raise _refusal(
+            kernel,
+            "backend.triton_needs_gpu",
+            f"the triton backend needs GPU tensors, got cpu; move them to a GPU, "
+            f"unset {BACKEND_VARIABLE}, or set TRITON_INTERPRET=1 before the first launch",
+            actual="cpu",
+            expected="GPU tensors",
+        )
+    return chosen
+
+
+def _interpreted() -> bool:
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def _refusal(
+    kernel: str, rule_id: str, message: str, *, actual: str, expected: str
+) -> ContractError:
+    return ContractError(
+        [
+            BrokenRule(
+                rule_id=rule_id,
+                kernel=kernel,
+                argument=BACKEND_VARIABLE,
+                message=MESSAGE_PREFIX + message,
+                actual=actual,
+                expected=expected,
+            )
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceLaunch:
+    """A launch of the torch reference."""
+
+    reference: str
+    """module:function."""
+    arguments: dict[str, Any]
+    """The launcher's keywords."""
+
+    def __call__(self) -> None:
+        """Run the reference once."""
+        reference_of(self.reference)(**self.arguments)
+
+
+def reference_launch(reference: str, **arguments: Any) -> ReferenceLaunch:
+    """Bind the reference `module:function` to a launcher's keywords."""
+    return ReferenceLaunch(reference=reference, arguments=arguments)
+
+
+@functools.cache
+def reference_of(path: str) -> Callable[..., None]:
+    """The reference that a spec names, imported when it is first run.
+
+    Raises:
+        ContractError: There is no such module or function.
+    """
+    module, _, function = path.partition(":")
+    try:
+        found: Callable[..., None] = getattr(importlib.import_module(module), function)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise _missing(path, f"there is no module {error.name}") from error
+    except AttributeError as error:
+        raise _missing(path, f"module {module} has no {function}") from error
+    return found
+
+
+def _missing(path: str, why: str) -> ContractError:
+    return _refusal(
+        path,
+        "backend.reference",
+        f"the torch backend needs the reference {path}: {why}; "
+        "install the package that has it, or use the triton backend",
+        actual=why,
+        expected=path,
+    )
+
+
+def require_triton(kernel: str) -> None:
+    """Raise ContractError where Triton cannot be imported; called before a kernel's module is.
+
+    Args:
+        kernel: Stem of the kernel, for errors.
+    """
+    try:
+        importlib.import_module("triton")
+    except ImportError as error:
+        raise _refusal(
+            kernel,
+            "backend.triton_missing",
+            f"the triton backend needs Triton, which cannot be imported: {error}; "
+            f"install triton, or unset {BACKEND_VARIABLE}",
+            actual=str(error),
+            expected="triton",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TritonLaunch:
+    """A launch of a Triton kernel on its tensors' device and that device's current stream."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    """In the order of the kernel's parameters; None for an optional tensor that is absent."""
+    constants: dict[str, int]
+    """What is compiled in."""
+    num_warps: int
+    device: torch.device
+
+    def __call__(self) -> None:
+        """Launch once; an empty grid launches nothing."""
+        if 0 in self.grid:
+            return
+        with on_device(self.device):
+            self.kernel[self.grid](*self.arguments, **self.constants, num_warps=self.num_warps)
+
+
+def on_device(device: torch.device) -> AbstractContextManager[Any]:
+    """Make a device current: Triton launches on the current one, whatever its tensors are on."""
+    if device.type == "cpu":
+        return nullcontext()
+    module = torch.get_device_module(device)
+    if device.index is None or module.current_device() == device.index:
+        return nullcontext()
+    context: AbstractContextManager[Any] = module.device(device.index)
+    return context

@@ -1,0 +1,3 @@
+# Generated from spec/project.yaml by `kv-canary generate`; do not edit.
+# Template: package_init.py.jinja.
+"""Triton kernels, one a module."""

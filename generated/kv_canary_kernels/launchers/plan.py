@@ -1,0 +1,178 @@
+# Generated from spec/kernels/plan.yaml by `kv-canary generate`; do not edit.
+# Template: launcher.py.jinja.
+"""Plan one step, what to verify and what to write, in one launch without scratch."""
+
+from torch import Tensor
+
+from kv_canary_kernels.backends import (
+    Launch,
+    TritonLaunch,
+    choose_backend,
+    reference_launch,
+    require_triton,
+)
+from kv_canary_kernels.structs import VerifyPlan, WritePlan
+from kv_canary_kernels.validators.plan import validate_plan
+
+
+def launch_canary_plan_kernels(
+    *,
+    verify_plan_out: VerifyPlan,
+    write_plan_out: WritePlan,
+    req_pool_indices: Tensor,
+    prefix_lens: Tensor,
+    extend_seq_lens: Tensor,
+    req_to_token: Tensor,
+    swa_window_size: int,
+    full_to_swa_index_mapping: Tensor | None,
+    verify_capacity: int,
+    req_to_verify_expected_tokens: Tensor | None,
+    req_to_verify_expected_tokens_valid_lens: Tensor | None,
+    kv_token_id_vs_position_offset: int,
+) -> None:
+    """Plan one step, what to verify and what to write, in one launch without scratch.
+
+    Each request's program works out the sums that it needs, so that the whole plan is one launch.
+    The tables are read when the kernel runs, and nothing is read back: a captured graph replays it
+    with new inputs. Beyond verify_capacity nothing is verified in this step, and enable says so.
+
+    Args:
+        verify_plan_out: VerifyPlan. Takes the verify entries.
+        write_plan_out: WritePlan. Takes the write offsets and seeds.
+        req_pool_indices: int64 [bs]. Row of req_to_token of each request; 0 marks a padding
+            request.
+        prefix_lens: int64 [bs]. Tokens of each request that are already in the cache.
+        extend_seq_lens: int64 [bs]. Tokens of each request that this step writes; a negative count
+            is read as 0.
+        req_to_token: int32 [max_reqs, max_seq_len]. Slot of each position of each request row.
+        swa_window_size: int. Tokens of the sliding window; 0 or less for full attention.
+        full_to_swa_index_mapping: int64 [lut_len]. Slot of the sliding-window pool for each slot of
+            the full pool; 0 is evicted. Optional.
+        verify_capacity: int. Most verify entries that the plan holds.
+        req_to_verify_expected_tokens: int32 [token_rows, token_columns]. Token that each position
+            of each request row should hold. Optional.
+        req_to_verify_expected_tokens_valid_lens: int64 [bs]. Tokens known of each request of the
+            batch (by place in the batch, not by row). Optional.
+        kv_token_id_vs_position_offset: int. Added to a position to find its token in the expected
+            tokens.
+
+    Raises:
+        ContractError: A rule is broken; nothing was launched.
+    """
+    validate_plan(
+        verify_plan_out=verify_plan_out,
+        write_plan_out=write_plan_out,
+        req_pool_indices=req_pool_indices,
+        prefix_lens=prefix_lens,
+        extend_seq_lens=extend_seq_lens,
+        req_to_token=req_to_token,
+        swa_window_size=swa_window_size,
+        full_to_swa_index_mapping=full_to_swa_index_mapping,
+        verify_capacity=verify_capacity,
+        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+    )
+    launch = prepare_plan(
+        verify_plan_out=verify_plan_out,
+        write_plan_out=write_plan_out,
+        req_pool_indices=req_pool_indices,
+        prefix_lens=prefix_lens,
+        extend_seq_lens=extend_seq_lens,
+        req_to_token=req_to_token,
+        swa_window_size=swa_window_size,
+        full_to_swa_index_mapping=full_to_swa_index_mapping,
+        verify_capacity=verify_capacity,
+        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+    )
+    launch()
+
+
+def prepare_plan(
+    *,
+    verify_plan_out: VerifyPlan,
+    write_plan_out: WritePlan,
+    req_pool_indices: Tensor,
+    prefix_lens: Tensor,
+    extend_seq_lens: Tensor,
+    req_to_token: Tensor,
+    swa_window_size: int,
+    full_to_swa_index_mapping: Tensor | None,
+    verify_capacity: int,
+    req_to_verify_expected_tokens: Tensor | None,
+    req_to_verify_expected_tokens_valid_lens: Tensor | None,
+    kv_token_id_vs_position_offset: int,
+) -> Launch:
+    """Bind a launch to arguments that validate_plan accepts: backend, variant, grid.
+
+    Call what comes back as often as wanted; it reads the tensors' contents anew each time.
+    """
+    out_verify_slot_indices = verify_plan_out.verify_slot_indices
+    out_verify_expected_tokens = verify_plan_out.verify_expected_tokens
+    out_verify_expected_positions = verify_plan_out.verify_expected_positions
+    out_verify_prev_slot_indices = verify_plan_out.verify_prev_slot_indices
+    out_verify_num_valid = verify_plan_out.verify_num_valid
+    out_verify_enable = verify_plan_out.enable
+    out_write_offsets = write_plan_out.write_offsets
+    out_write_seed_slot_indices = write_plan_out.write_seed_slot_indices
+    out_write_num_valid_reqs = write_plan_out.write_num_valid_reqs
+    if choose_backend(out_verify_slot_indices.device, "plan") == "torch":
+        return reference_launch(
+            "kv_canary.reference.plan:plan",
+            verify_plan_out=verify_plan_out,
+            write_plan_out=write_plan_out,
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            extend_seq_lens=extend_seq_lens,
+            req_to_token=req_to_token,
+            swa_window_size=swa_window_size,
+            full_to_swa_index_mapping=full_to_swa_index_mapping,
+            verify_capacity=verify_capacity,
+            req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+            kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+        )
+    require_triton("plan")
+    from kv_canary_kernels.kernels.plan import _plan_kernel
+
+    return TritonLaunch(
+        kernel=_plan_kernel,
+        grid=(
+            req_pool_indices.shape[0] + 1,
+            max(1, min(32, (req_to_token.shape[1] + 1023) // 1024)),
+        ),
+        arguments=(
+            out_verify_slot_indices,
+            out_verify_expected_tokens,
+            out_verify_expected_positions,
+            out_verify_prev_slot_indices,
+            out_verify_num_valid,
+            out_verify_enable,
+            out_write_offsets,
+            out_write_seed_slot_indices,
+            out_write_num_valid_reqs,
+            req_pool_indices,
+            prefix_lens,
+            extend_seq_lens,
+            req_to_token,
+            full_to_swa_index_mapping,
+            req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens,
+            req_pool_indices.shape[0],
+            req_to_token.shape[0],
+            req_to_token.shape[1],
+            0 if full_to_swa_index_mapping is None else full_to_swa_index_mapping.shape[0],
+            0 if req_to_verify_expected_tokens is None else req_to_verify_expected_tokens.shape[0],
+            0 if req_to_verify_expected_tokens is None else req_to_verify_expected_tokens.shape[1],
+            out_write_offsets.shape[0],
+            out_write_seed_slot_indices.shape[0],
+            swa_window_size,
+            verify_capacity,
+            kv_token_id_vs_position_offset,
+        ),
+        constants={},
+        num_warps=4,
+        device=out_verify_slot_indices.device,
+    )

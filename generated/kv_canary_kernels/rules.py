@@ -1,0 +1,3169 @@
+# Generated from spec/kernels by `kv-canary generate`; do not edit.
+# Template: rules.py.jinja.
+"""The rule catalogue: what a rule means, why it breaks, what to do; every kernel's guards."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+
+class UnknownRuleError(ValueError):
+    """There is no rule of this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """A rule that a declaration implies; its text is its kind's, filled in."""
+
+    kind: str
+    owner: str
+    argument: str
+    name: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One index of a kernel's memory accesses, compared with its own dimension on the device."""
+
+    argument: str
+    index: str
+    extent: str
+    guard: str
+
+
+def explain(rule_id: str | None = None) -> str:
+    """What a rule means, why it breaks and what to do; without an id, the list of rules.
+
+    Raises:
+        UnknownRuleError: There is no such rule; the message names the nearest.
+    """
+    if rule_id is None:
+        return "\n".join([*WRITTEN, *IMPLIED]) + "\n"
+    if rule_id in WRITTEN:
+        return WRITTEN[rule_id]
+    if rule_id in IMPLIED:
+        return _filled(KINDS[IMPLIED[rule_id].kind], rule_id)
+    near = difflib.get_close_matches(rule_id, [*WRITTEN, *IMPLIED], n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise UnknownRuleError(f"there is no rule {rule_id}{hint}")
+
+
+def fix_of(rule_id: str) -> str:
+    """The first thing to do about a broken rule, or nothing."""
+    if rule_id in IMPLIED:
+        return _filled(FIXES[IMPLIED[rule_id].kind], rule_id)
+    return FIXES.get(rule_id, "")
+
+
+def _filled(text: str, rule_id: str) -> str:
+    rule = IMPLIED[rule_id]
+    for name, value in (
+        ("{rule}", rule_id),
+        ("{owner}", rule.owner),
+        ("{argument}", rule.argument),
+        ("{name}", rule.name),
+        ("{expected}", rule.expected),
+    ):
+        text = text.replace(name, value)
+    return text
+
+
+WRITTEN: dict[str, str] = {
+    "VerifyPlan.verify_capacity_positive": """\
+VerifyPlan.verify_capacity_positive
+  kv-canary: VerifyPlan verify_capacity must be positive, got {verify_capacity}
+
+Checked by VerifyPlan.allocate, about verify_capacity.
+Holds when verify_capacity is greater than 0.
+
+A plan without room can verify nothing, and every step would be over capacity.
+
+Likely causes
+  - A capacity worked out from a configuration that is not loaded yet.
+  - A number of slots divided by a page size larger than it.
+
+What to do
+  - Pass the largest number of cached tokens that one step may read.
+
+Wrong
+  VerifyPlan.allocate(verify_capacity=0, device=device)
+
+Right
+  VerifyPlan.allocate(verify_capacity=1, device=device)
+""",
+    "WritePlan.write_req_capacity_positive": """\
+WritePlan.write_req_capacity_positive
+  kv-canary: WritePlan write_req_capacity must be positive, got {write_req_capacity}
+
+Checked by WritePlan.allocate, about write_req_capacity.
+Holds when write_req_capacity is greater than 0.
+
+A plan without room for a request can stamp nothing.
+
+Likely causes
+  - A batch size read from a configuration that is not loaded yet.
+
+What to do
+  - Pass the largest batch that one step may hold, padding included.
+
+Wrong
+  WritePlan.allocate(write_req_capacity=0, device=device)
+
+Right
+  WritePlan.allocate(write_req_capacity=1, device=device)
+""",
+    "plan.lut_required_with_window": """\
+plan.lut_required_with_window
+  kv-canary: launch_canary_plan_kernels requires full_to_swa_index_mapping when swa_window_size > 0
+
+Checked by launch_canary_plan_kernels, about full_to_swa_index_mapping.
+Holds when if swa_window_size is greater than 0, then full_to_swa_index_mapping is given.
+
+A sliding window lives in a pool of its own, and only the table leads there.
+
+Likely causes
+  - The full-attention group's arguments with the window group's window size.
+
+What to do
+  - Pass the table from full slots to window slots.
+  - Pass swa_window_size=0 for a full-attention group.
+
+Wrong
+  launch_canary_plan_kernels(full_to_swa_index_mapping=None, ...)
+
+Right
+  launch_canary_plan_kernels(full_to_swa_index_mapping=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
+""",
+    "plan.bs_within_block": """\
+plan.bs_within_block
+  kv-canary: launch_canary_plan_kernels supports at most bs={PLAN_BS_BLOCK_SIZE} reqs per launch,
+    got bs={bs}. Bump _PLAN_BS_BLOCK_SIZE if real workloads need this.
+
+Checked by launch_canary_plan_kernels, about req_pool_indices.
+Holds when bs is at most PLAN_BS_BLOCK_SIZE (4096).
+
+The whole batch is scanned in one block of PLAN_BS_BLOCK_SIZE requests.
+
+Likely causes
+  - More running requests than the block holds.
+
+What to do
+  - Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.
+  - Raise PLAN_BS_BLOCK_SIZE in spec/constants.yaml (a power of two) and regenerate.
+
+Wrong
+  launch_canary_plan_kernels(write_plan_out.write_offsets=torch.empty(2, dtype=torch.int64,
+    device=device), write_plan_out.write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
+    device=device), req_pool_indices=torch.empty(4097, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(4097, dtype=torch.int64, device=device),
+    extend_seq_lens=torch.empty(4097, dtype=torch.int64, device=device), ...)
+
+Right
+  launch_canary_plan_kernels(write_plan_out.write_offsets=torch.empty(4097, dtype=torch.int64,
+    device=device), write_plan_out.write_seed_slot_indices=torch.empty(4096, dtype=torch.int64,
+    device=device), req_pool_indices=torch.empty(4096, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(4096, dtype=torch.int64, device=device),
+    extend_seq_lens=torch.empty(4096, dtype=torch.int64, device=device), ...)
+
+See also plan_offsets.bs_range
+""",
+    "plan.verify_capacity_matches_plan": """\
+plan.verify_capacity_matches_plan
+  kv-canary: launch_canary_plan_kernels verify_capacity={verify_capacity} does not match
+    verify_plan_out.verify_slot_indices.shape[0]={length(verify_plan_out.verify_slot_indices)}
+
+Checked by launch_canary_plan_kernels, about verify_capacity.
+Holds when verify_capacity equals verify_plan_out.verify_slot_indices.shape[0].
+
+The capacity given and the plan's own have to be the same number.
+
+Likely causes
+  - A plan allocated with another capacity than the configuration says now.
+
+What to do
+  - Pass the capacity that VerifyPlan.allocate was called with.
+
+Wrong
+  launch_canary_plan_kernels(verify_capacity=64, ...)
+
+Right
+  launch_canary_plan_kernels(verify_capacity=1, ...)
+""",
+    "plan_entries.expected_tokens_need_valid_lens": """\
+plan_entries.expected_tokens_need_valid_lens
+  kv-canary: launch_plan_entries_kernel requires req_to_verify_expected_tokens_valid_lens when
+    req_to_verify_expected_tokens is set
+
+Checked by launch_plan_entries_kernel, about req_to_verify_expected_tokens_valid_lens.
+Holds when if req_to_verify_expected_tokens is given, then req_to_verify_expected_tokens_valid_lens
+  is given.
+
+A pool of expected tokens is only filled up to a length, and beyond it there is rubbish.
+
+Likely causes
+  - The token check switched on, and the lengths forgotten.
+
+What to do
+  - Pass how many tokens of each request are known, one int64 a request of the batch.
+  - Pass None for both to leave tokens unchecked.
+
+Wrong
+  launch_plan_entries_kernel(req_to_verify_expected_tokens_valid_lens=None, ...)
+
+Right
+  launch_plan_entries_kernel(req_to_verify_expected_tokens_valid_lens=torch.empty(1,
+    dtype=torch.int64, device=device), ...)
+""",
+    "plan_offsets.bs_range": """\
+plan_offsets.bs_range
+  kv-canary: offsets kernel bs must be in [0, {PLAN_BS_BLOCK_SIZE}], got {bs}
+
+Checked by launch_plan_offsets_kernel, about req_pool_indices.
+Holds when bs is at least 0 and at most PLAN_BS_BLOCK_SIZE (4096).
+
+The whole batch is scanned in one block of PLAN_BS_BLOCK_SIZE requests.
+
+Likely causes
+  - More running requests than the block holds.
+  - A token-level array passed where a request-level one belongs.
+
+What to do
+  - Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.
+  - Raise PLAN_BS_BLOCK_SIZE in spec/constants.yaml (a power of two) and regenerate.
+
+Wrong
+  launch_plan_offsets_kernel(req_pool_indices=torch.empty(4097, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(4097, dtype=torch.int64, device=device),
+    extend_seq_lens=torch.empty(4097, dtype=torch.int64, device=device),
+    out_write_offsets=torch.empty(4098, dtype=torch.int64, device=device),
+    out_write_seed_slot_indices=torch.empty(4097, dtype=torch.int64, device=device), ...)
+
+Right
+  launch_plan_offsets_kernel(req_pool_indices=torch.empty(4096, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(4096, dtype=torch.int64, device=device),
+    extend_seq_lens=torch.empty(4096, dtype=torch.int64, device=device),
+    out_write_offsets=torch.empty(4097, dtype=torch.int64, device=device),
+    out_write_seed_slot_indices=torch.empty(4096, dtype=torch.int64, device=device), ...)
+""",
+    "plan_offsets.write_offsets_len_positive": """\
+plan_offsets.write_offsets_len_positive
+  kv-canary: write_offsets_len must be positive, got {write_offsets_len}
+
+Checked by launch_plan_offsets_kernel, about out_write_offsets.
+Holds when write_offsets_len is greater than 0.
+
+Even an empty batch has one boundary, the total.
+
+Likely causes
+  - A buffer of zero entries, from a capacity that was not set.
+
+What to do
+  - Allocate write_req_capacity + 1 entries, or use WritePlan.allocate.
+
+Wrong
+  launch_plan_offsets_kernel(out_write_offsets=torch.empty(0, dtype=torch.int64, device=device),
+    ...)
+
+Right
+  launch_plan_offsets_kernel(out_write_offsets=torch.empty(2, dtype=torch.int64, device=device),
+    ...)
+
+See also plan_offsets.write_offsets_len_is_capacity_plus_one
+""",
+    "plan_offsets.write_req_capacity_non_negative": """\
+plan_offsets.write_req_capacity_non_negative
+  kv-canary: write_req_capacity must be non-negative, got {write_req_capacity}
+
+Checked by launch_plan_offsets_kernel, about out_write_seed_slot_indices.
+Holds when write_req_capacity is at least 0.
+
+A capacity counts requests.
+
+Likely causes
+  - A size passed to the validator that does not come from a tensor.
+
+What to do
+  - Leave write_req_capacity out; it is the length of out_write_seed_slot_indices.
+
+Wrong
+  validate_plan_offsets(write_req_capacity=-1, ...)
+
+Right
+  validate_plan_offsets(...)
+""",
+    "plan_offsets.verify_capacity_non_negative": """\
+plan_offsets.verify_capacity_non_negative
+  kv-canary: verify_capacity must be non-negative, got {verify_capacity}
+
+Checked by launch_plan_offsets_kernel, about verify_capacity.
+Holds when verify_capacity is at least 0.
+
+A capacity counts entries.
+
+Likely causes
+  - A subtraction of reserved entries that went below zero.
+
+What to do
+  - Pass the length of the plan's verify arrays.
+
+Wrong
+  launch_plan_offsets_kernel(verify_capacity=-1, ...)
+
+Right
+  launch_plan_offsets_kernel(verify_capacity=0, ...)
+""",
+    "plan_offsets.req_to_token_stride0_positive": """\
+plan_offsets.req_to_token_stride0_positive
+  kv-canary: req_to_token_stride0 must be positive, got {req_to_token_stride0}
+
+Checked by launch_plan_offsets_kernel, about req_to_token.
+Holds when req_to_token_stride0 is greater than 0.
+
+Rows of req_to_token follow each other in memory.
+
+Likely causes
+  - A table made by expand(), whose rows all share one memory.
+
+What to do
+  - Pass the engine's own req_to_token, not a view that repeats a row.
+
+Wrong
+  validate_plan_offsets(req_to_token_stride0=0, ...)
+
+Right
+  validate_plan_offsets(...)
+""",
+    "plan_offsets.lut_len_non_negative": """\
+plan_offsets.lut_len_non_negative
+  kv-canary: lut_len must be non-negative, got {lut_len}
+
+Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
+Holds when lut_len is at least 0.
+
+A table has a length.
+
+Likely causes
+  - A size passed to the validator that does not come from a tensor.
+
+What to do
+  - Leave lut_len out; it is the length of full_to_swa_index_mapping.
+
+Wrong
+  validate_plan_offsets(lut_len=-1, ...)
+
+Right
+  validate_plan_offsets(lut_len=0, ...)
+""",
+    "plan_offsets.has_swa_lut_is_bool": """\
+plan_offsets.has_swa_lut_is_bool
+  kv-canary: has_swa_lut must be bool, got {type(has_swa_lut)}
+
+Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
+Holds when has_swa_lut is a bool.
+
+The flag says whether there is a window table; a number would be read as one.
+
+Likely causes
+  - 0 or 1 passed to the validator for the flag.
+
+What to do
+  - Leave has_swa_lut out, or pass True or False.
+
+Wrong
+  validate_plan_offsets(has_swa_lut=1, ...)
+
+Right
+  validate_plan_offsets(has_swa_lut=False, ...)
+""",
+    "plan_offsets.lut_len_positive_with_lut": """\
+plan_offsets.lut_len_positive_with_lut
+  kv-canary: lut_len must be positive when has_swa_lut is True
+
+Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
+Holds when if has_swa_lut is true, then lut_len is greater than 0.
+
+A window table without entries maps nothing, not even the padding slot.
+
+Likely causes
+  - The window pool's table before the pool was made.
+
+What to do
+  - Pass the table of the window pool, one entry for each slot of the full pool.
+  - Pass None when the model has no sliding window.
+
+Wrong
+  launch_plan_offsets_kernel(full_to_swa_index_mapping=torch.empty(0, dtype=torch.int64,
+    device=device), ...)
+
+Right
+  launch_plan_offsets_kernel(full_to_swa_index_mapping=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
+""",
+    "plan_offsets.lut_len_zero_without_lut": """\
+plan_offsets.lut_len_zero_without_lut
+  kv-canary: lut_len must be 0 when has_swa_lut is False
+
+Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
+Holds when if has_swa_lut is false, then lut_len equals 0.
+
+Without a window table there is nothing whose length could be given.
+
+Likely causes
+  - A size passed to the validator for a table that was not.
+
+What to do
+  - Pass full_to_swa_index_mapping as well, or leave lut_len out.
+
+Wrong
+  validate_plan_offsets(lut_len=1, ...)
+
+Right
+  validate_plan_offsets(lut_len=0, ...)
+""",
+    "plan_offsets.write_offsets_len_is_capacity_plus_one": """\
+plan_offsets.write_offsets_len_is_capacity_plus_one
+  kv-canary: write_offsets_len must equal write_req_capacity + 1, got {write_offsets_len} and
+    {write_req_capacity}
+
+Checked by launch_plan_offsets_kernel, about out_write_offsets.
+Holds when write_offsets_len equals write_req_capacity + 1.
+
+A batch of n requests has n + 1 boundaries, the last of them the total.
+
+Likely causes
+  - Both buffers made with one length.
+  - Buffers of two plans mixed up.
+
+What to do
+  - Allocate out_write_offsets one entry longer than out_write_seed_slot_indices, or use
+    WritePlan.allocate.
+
+Wrong
+  launch_plan_offsets_kernel(out_write_offsets=torch.empty(1, dtype=torch.int64, device=device),
+    ...)
+
+Right
+  launch_plan_offsets_kernel(out_write_offsets=torch.empty(2, dtype=torch.int64, device=device),
+    ...)
+""",
+    "plan_offsets.bs_within_write_req_capacity": """\
+plan_offsets.bs_within_write_req_capacity
+  kv-canary: bs={bs} exceeds write_req_capacity={write_req_capacity}
+
+Checked by launch_plan_offsets_kernel, about out_write_seed_slot_indices.
+Holds when bs is at most write_req_capacity.
+
+Each request of the batch needs a place in the write plan.
+
+Likely causes
+  - A batch larger than the plan was allocated for.
+  - Padding requests not counted when the plan was sized.
+
+What to do
+  - Allocate the write plan for the largest batch, padding included.
+
+Wrong
+  launch_plan_offsets_kernel(req_pool_indices=torch.empty(2, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(2, dtype=torch.int64, device=device), extend_seq_lens=torch.empty(2,
+    dtype=torch.int64, device=device), ...)
+
+Right
+  launch_plan_offsets_kernel(req_pool_indices=torch.empty(1, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(1, dtype=torch.int64, device=device), extend_seq_lens=torch.empty(1,
+    dtype=torch.int64, device=device), ...)
+""",
+    "plan_offsets.req_to_token_stride0_matches": """\
+plan_offsets.req_to_token_stride0_matches
+  kv-canary: req_to_token_stride0={req_to_token_stride0} does not match
+    req_to_token.stride(0)={stride(req_to_token, 0)}
+
+Checked by launch_plan_offsets_kernel, about req_to_token.
+Holds when req_to_token_stride0 equals req_to_token.stride(0).
+
+A stride given by hand has to be the table's own.
+
+Likely causes
+  - A stride kept from a table that was reallocated since.
+
+What to do
+  - Leave req_to_token_stride0 out; it is read from req_to_token.
+
+Wrong
+  validate_plan_offsets(req_to_token_stride0=7, ...)
+
+Right
+  validate_plan_offsets(...)
+""",
+    "backend.device": """\
+backend.device
+  kv-canary: no backend runs on ... tensors; put them on the CPU or on a GPU that Triton supports
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Holds when the tensors are on the CPU, on CUDA or ROCm, or on XPU.
+
+Triton runs on GPUs and the torch reference on the CPU; there is nothing for others.
+
+Likely causes
+  - Tensors made on the meta device, which have no memory.
+
+What to do
+  - Put the tensors on the CPU or on a GPU that Triton supports.
+""",
+    "backend.name": """\
+backend.name
+  kv-canary: KV_CANARY_BACKEND must be one of torch, triton, got ...
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Holds when KV_CANARY_BACKEND is torch or triton, or not set.
+
+The variable overrides the choice that follows from the tensors' device.
+
+Likely causes
+  - A device name, or a misspelt backend, in the environment.
+
+What to do
+  - Unset KV_CANARY_BACKEND, or set it to torch or triton.
+""",
+    "backend.reference": """\
+backend.reference
+  kv-canary: the torch backend needs the reference ...
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Holds when the module that the spec names can be imported and has the function.
+
+The torch backend runs the reference that a kernel's spec names.
+
+Likely causes
+  - The generated package installed without the package that holds its references.
+
+What to do
+  - Install the package that holds the reference, or use the triton backend.
+""",
+    "backend.triton_missing": """\
+backend.triton_missing
+  kv-canary: the triton backend needs Triton, which cannot be imported: ...
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Holds when Triton can be imported.
+
+Triton comes with torch wherever there is a GPU, and is an extra elsewhere.
+
+Likely causes
+  - A CPU build of torch, and the triton backend asked for.
+
+What to do
+  - Install triton, or unset KV_CANARY_BACKEND.
+""",
+    "backend.triton_needs_gpu": """\
+backend.triton_needs_gpu
+  kv-canary: the triton backend needs GPU tensors, got cpu; ...
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Holds when the tensors are on a GPU, or TRITON_INTERPRET is 1.
+
+Triton compiles for GPUs; its interpreter runs kernels on CPU tensors, slowly.
+
+Likely causes
+  - KV_CANARY_BACKEND=triton on a machine without a GPU.
+
+What to do
+  - Move the tensors to a GPU, unset KV_CANARY_BACKEND, or set TRITON_INTERPRET=1 before the first
+    launch.
+""",
+}
+
+KINDS: dict[str, str] = {
+    "required": """\
+{rule}
+  {name} is required
+
+Checked by {owner}, about {argument}.
+
+The kernel cannot run without this argument.
+
+Likely causes
+  - None passed for something that is not optional.
+
+What to do
+  - Pass {expected}.
+""",
+    "type": """\
+{rule}
+  {name} must be {expected}, got ...
+
+Checked by {owner}, about {argument}.
+
+The argument is an object of another kind.
+
+Likely causes
+  - A list or a numpy array where a tensor belongs.
+  - A 0-D tensor or a bool where a plain int belongs.
+
+What to do
+  - Pass {expected}.
+""",
+    "size_type": """\
+{rule}
+  {name} must be int, got ...
+
+Checked by {owner}, about {argument}.
+
+A size that is given to the validator is a plain int.
+
+Likely causes
+  - A tensor or a float passed as a size.
+
+What to do
+  - Leave {name} out: it is read from the arguments.
+""",
+    "int64": """\
+{rule}
+  {name} must fit in int64, got ...
+
+Checked by {owner}, about {argument}.
+
+Kernels compute with 64-bit integers.
+
+Likely causes
+  - A sentinel such as 2**64 - 1 passed as an ordinary number.
+
+What to do
+  - Pass {expected}.
+""",
+    "contiguous": """\
+{rule}
+  {name} must be contiguous
+
+Checked by {owner}, about {argument}.
+
+The kernel walks the memory of this tensor without strides.
+
+Likely causes
+  - A slice with a step, a transpose, or a column of a larger table.
+
+What to do
+  - Keep the tensor contiguous where it is made; .contiguous() copies it in every step.
+""",
+    "dtype": """\
+{rule}
+  {name} must have dtype {expected}, got ...
+
+Checked by {owner}, about {argument}.
+
+The kernel is compiled for this element type and would misread any other.
+
+Likely causes
+  - A tensor made without dtype=.
+  - An index tensor kept in the other integer width.
+
+What to do
+  - Make the tensor with dtype={expected}.
+""",
+    "rank": """\
+{rule}
+  {name} must be {expected}, got shape ...
+
+Checked by {owner}, about {argument}.
+
+The number of dimensions is part of what the argument is.
+
+Likely causes
+  - An unsqueeze or a squeeze too many.
+  - A scalar tensor for a batch of one.
+
+What to do
+  - Pass a tensor that is {expected}.
+""",
+    "length": """\
+{rule}
+  {name} length must be {expected}, got ...
+
+Checked by {owner}, about {argument}.
+
+The same size stands in several arguments, and the first to have it fixes it.
+
+Likely causes
+  - Tensors of two different batches in one call.
+  - A buffer allocated for another capacity.
+
+What to do
+  - Pass a tensor of {expected} entries; the error says which argument fixed the size.
+""",
+    "device": """\
+{rule}
+  {name} must be on {expected}, got ...
+
+Checked by {owner}, about {argument}.
+
+One launch runs on one device, and reads and writes only there.
+
+Likely causes
+  - A tensor made without device=.
+  - Ranks of a tensor-parallel group mixed up.
+
+What to do
+  - Make the tensor on {expected}.
+""",
+}
+
+FIXES: dict[str, str] = {
+    "required": "Pass {expected}.",
+    "type": "Pass {expected}.",
+    "size_type": "Leave {name} out: it is read from the arguments.",
+    "int64": "Pass {expected}.",
+    "contiguous": (
+        "Keep the tensor contiguous where it is made; .contiguous() copies it in every step."
+    ),
+    "dtype": "Make the tensor with dtype={expected}.",
+    "rank": "Pass a tensor that is {expected}.",
+    "length": "Pass a tensor of {expected} entries; the error says which argument fixed the size.",
+    "device": "Make the tensor on {expected}.",
+    "VerifyPlan.verify_capacity_positive": (
+        "Pass the largest number of cached tokens that one step may read."
+    ),
+    "WritePlan.write_req_capacity_positive": (
+        "Pass the largest batch that one step may hold, padding included."
+    ),
+    "plan.lut_required_with_window": "Pass the table from full slots to window slots.",
+    "plan.bs_within_block": "Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.",
+    "plan.verify_capacity_matches_plan": (
+        "Pass the capacity that VerifyPlan.allocate was called with."
+    ),
+    "plan_entries.expected_tokens_need_valid_lens": (
+        "Pass how many tokens of each request are known, one int64 a request of the batch."
+    ),
+    "plan_offsets.bs_range": "Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.",
+    "plan_offsets.write_offsets_len_positive": (
+        "Allocate write_req_capacity + 1 entries, or use WritePlan.allocate."
+    ),
+    "plan_offsets.write_req_capacity_non_negative": (
+        "Leave write_req_capacity out; it is the length of out_write_seed_slot_indices."
+    ),
+    "plan_offsets.verify_capacity_non_negative": "Pass the length of the plan's verify arrays.",
+    "plan_offsets.req_to_token_stride0_positive": (
+        "Pass the engine's own req_to_token, not a view that repeats a row."
+    ),
+    "plan_offsets.lut_len_non_negative": (
+        "Leave lut_len out; it is the length of full_to_swa_index_mapping."
+    ),
+    "plan_offsets.has_swa_lut_is_bool": "Leave has_swa_lut out, or pass True or False.",
+    "plan_offsets.lut_len_positive_with_lut": (
+        "Pass the table of the window pool, one entry for each slot of the full pool."
+    ),
+    "plan_offsets.lut_len_zero_without_lut": (
+        "Pass full_to_swa_index_mapping as well, or leave lut_len out."
+    ),
+    "plan_offsets.write_offsets_len_is_capacity_plus_one": (
+        "Allocate out_write_offsets one entry longer than out_write_seed_slot_indices, or use "
+        "WritePlan.allocate."
+    ),
+    "plan_offsets.bs_within_write_req_capacity": (
+        "Allocate the write plan for the largest batch, padding included."
+    ),
+    "plan_offsets.req_to_token_stride0_matches": (
+        "Leave req_to_token_stride0 out; it is read from req_to_token."
+    ),
+    "backend.device": "Put the tensors on the CPU or on a GPU that Triton supports.",
+    "backend.name": "Unset KV_CANARY_BACKEND, or set it to torch or triton.",
+    "backend.reference": "Install the package that holds the reference, or use the triton backend.",
+    "backend.triton_missing": "Install triton, or unset KV_CANARY_BACKEND.",
+    "backend.triton_needs_gpu": (
+        "Move the tensors to a GPU, unset KV_CANARY_BACKEND, or set TRITON_INTERPRET=1 before the "
+        "first launch."
+    ),
+}
+
+IMPLIED: dict[str, Implied] = {
+    "VerifyPlan.verify_capacity.type": Implied(
+        "type",
+        "VerifyPlan.allocate",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "VerifyPlan.verify_capacity.int64": Implied(
+        "int64",
+        "VerifyPlan.allocate",
+        "verify_capacity",
+        "verify_capacity",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "WritePlan.write_req_capacity.type": Implied(
+        "type",
+        "WritePlan.allocate",
+        "write_req_capacity",
+        "write_req_capacity",
+        "int",
+    ),
+    "WritePlan.write_req_capacity.int64": Implied(
+        "int64",
+        "WritePlan.allocate",
+        "write_req_capacity",
+        "write_req_capacity",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan.verify_plan_out.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out",
+        "verify_plan_out",
+        "a VerifyPlan",
+    ),
+    "plan.verify_plan_out.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out",
+        "verify_plan_out",
+        "a VerifyPlan",
+    ),
+    "plan.verify_plan_out.verify_slot_indices.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_slot_indices",
+        "out_verify_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_slot_indices.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_slot_indices",
+        "out_verify_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_num_valid.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.verify_num_valid.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.enable.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "a torch.Tensor",
+    ),
+    "plan.verify_plan_out.enable.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "a torch.Tensor",
+    ),
+    "plan.write_plan_out.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "write_plan_out",
+        "write_plan_out",
+        "a WritePlan",
+    ),
+    "plan.write_plan_out.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "write_plan_out",
+        "write_plan_out",
+        "a WritePlan",
+    ),
+    "plan.write_plan_out.write_offsets.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "a torch.Tensor",
+    ),
+    "plan.write_plan_out.write_offsets.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "a torch.Tensor",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "a torch.Tensor",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "a torch.Tensor",
+    ),
+    "plan.req_pool_indices.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan.req_pool_indices.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan.prefix_lens.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan.prefix_lens.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan.extend_seq_lens.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "a torch.Tensor",
+    ),
+    "plan.extend_seq_lens.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "a torch.Tensor",
+    ),
+    "plan.req_to_token.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan.req_to_token.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan.swa_window_size.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan.swa_window_size.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan.full_to_swa_index_mapping.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "a torch.Tensor",
+    ),
+    "plan.verify_capacity.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan.verify_capacity.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan.req_to_verify_expected_tokens.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "plan.req_to_verify_expected_tokens_valid_lens.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "a torch.Tensor",
+    ),
+    "plan.kv_token_id_vs_position_offset.required": Implied(
+        "required",
+        "launch_canary_plan_kernels",
+        "kv_token_id_vs_position_offset",
+        "kv_token_id_vs_position_offset",
+        "int",
+    ),
+    "plan.kv_token_id_vs_position_offset.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "kv_token_id_vs_position_offset",
+        "kv_token_id_vs_position_offset",
+        "int",
+    ),
+    "plan.bs.type": Implied("size_type", "launch_canary_plan_kernels", "bs", "bs", "int"),
+    "plan.max_reqs.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "max_reqs",
+        "max_reqs",
+        "int",
+    ),
+    "plan.max_seq_len.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "max_seq_len",
+        "max_seq_len",
+        "int",
+    ),
+    "plan.lut_len.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "lut_len",
+        "lut_len",
+        "int",
+    ),
+    "plan.token_rows.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "token_rows",
+        "token_rows",
+        "int",
+    ),
+    "plan.token_columns.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "token_columns",
+        "token_columns",
+        "int",
+    ),
+    "plan.write_offsets_len.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "write_offsets_len",
+        "write_offsets_len",
+        "int",
+    ),
+    "plan.write_req_capacity.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "write_req_capacity",
+        "write_req_capacity",
+        "int",
+    ),
+    "plan.req_to_token_stride0.type": Implied(
+        "size_type",
+        "launch_canary_plan_kernels",
+        "req_to_token_stride0",
+        "req_to_token_stride0",
+        "int",
+    ),
+    "plan.swa_window_size.int64": Implied(
+        "int64",
+        "launch_canary_plan_kernels",
+        "swa_window_size",
+        "swa_window_size",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan.verify_capacity.int64": Implied(
+        "int64",
+        "launch_canary_plan_kernels",
+        "verify_capacity",
+        "verify_capacity",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan.kv_token_id_vs_position_offset.int64": Implied(
+        "int64",
+        "launch_canary_plan_kernels",
+        "kv_token_id_vs_position_offset",
+        "kv_token_id_vs_position_offset",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan.req_pool_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a contiguous tensor",
+    ),
+    "plan.prefix_lens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "a contiguous tensor",
+    ),
+    "plan.extend_seq_lens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "a contiguous tensor",
+    ),
+    "plan.req_to_token.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "a contiguous tensor",
+    ),
+    "plan.full_to_swa_index_mapping.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "a contiguous tensor",
+    ),
+    "plan.req_to_verify_expected_tokens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "a contiguous tensor",
+    ),
+    "plan.req_to_verify_expected_tokens_valid_lens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "a contiguous tensor",
+    ),
+    "plan.verify_plan_out.verify_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_slot_indices",
+        "out_verify_slot_indices",
+        "a contiguous tensor",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "a contiguous tensor",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "a contiguous tensor",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "a contiguous tensor",
+    ),
+    "plan.verify_plan_out.verify_num_valid.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "a contiguous tensor",
+    ),
+    "plan.verify_plan_out.enable.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "a contiguous tensor",
+    ),
+    "plan.write_plan_out.write_offsets.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "a contiguous tensor",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "a contiguous tensor",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "a contiguous tensor",
+    ),
+    "plan.req_pool_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "torch.int64",
+    ),
+    "plan.prefix_lens.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "torch.int64",
+    ),
+    "plan.extend_seq_lens.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "torch.int64",
+    ),
+    "plan.req_to_token.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "torch.int32",
+    ),
+    "plan.full_to_swa_index_mapping.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "torch.int64",
+    ),
+    "plan.req_to_verify_expected_tokens.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "torch.int32",
+    ),
+    "plan.req_to_verify_expected_tokens_valid_lens.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "torch.int64",
+    ),
+    "plan.verify_plan_out.verify_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_slot_indices",
+        "out_verify_slot_indices",
+        "torch.int64",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "torch.int64",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "torch.int64",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "torch.int64",
+    ),
+    "plan.verify_plan_out.verify_num_valid.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "torch.int32",
+    ),
+    "plan.verify_plan_out.enable.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "torch.int32",
+    ),
+    "plan.write_plan_out.write_offsets.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "torch.int64",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "torch.int64",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "torch.int32",
+    ),
+    "plan.req_pool_indices.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "1-D",
+    ),
+    "plan.req_pool_indices.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "bs",
+    ),
+    "plan.prefix_lens.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "1-D",
+    ),
+    "plan.prefix_lens.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "bs",
+    ),
+    "plan.extend_seq_lens.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "1-D",
+    ),
+    "plan.extend_seq_lens.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "bs",
+    ),
+    "plan.req_to_token.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "2-D",
+    ),
+    "plan.req_to_token.row_length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "max_reqs",
+    ),
+    "plan.req_to_token.position_length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "max_seq_len",
+    ),
+    "plan.full_to_swa_index_mapping.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "1-D",
+    ),
+    "plan.full_to_swa_index_mapping.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "lut_len",
+    ),
+    "plan.req_to_verify_expected_tokens.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "2-D",
+    ),
+    "plan.req_to_verify_expected_tokens.row_length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "token_rows",
+    ),
+    "plan.req_to_verify_expected_tokens.column_length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "token_columns",
+    ),
+    "plan.req_to_verify_expected_tokens_valid_lens.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "1-D",
+    ),
+    "plan.req_to_verify_expected_tokens_valid_lens.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "bs",
+    ),
+    "plan.verify_plan_out.verify_slot_indices.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_slot_indices",
+        "out_verify_slot_indices",
+        "1-D",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "1-D",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "verify_capacity",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "1-D",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "verify_capacity",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "1-D",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "verify_capacity",
+    ),
+    "plan.verify_plan_out.verify_num_valid.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "1-D",
+    ),
+    "plan.verify_plan_out.verify_num_valid.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "1",
+    ),
+    "plan.verify_plan_out.enable.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "1-D",
+    ),
+    "plan.verify_plan_out.enable.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "1",
+    ),
+    "plan.write_plan_out.write_offsets.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "1-D",
+    ),
+    "plan.write_plan_out.write_offsets.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "write_offsets_len",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "1-D",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "write_req_capacity",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "1-D",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "1",
+    ),
+    "plan.req_pool_indices.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "req_pool_indices",
+        "req_pool_indices",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.prefix_lens.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "prefix_lens",
+        "prefix_lens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.extend_seq_lens.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.req_to_token.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "req_to_token",
+        "req_to_token",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.full_to_swa_index_mapping.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.req_to_verify_expected_tokens.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.req_to_verify_expected_tokens_valid_lens.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_plan_out.verify_expected_tokens.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_plan_out.verify_expected_positions.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_expected_positions",
+        "out_verify_expected_positions",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_plan_out.verify_prev_slot_indices.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_plan_out.verify_num_valid.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.verify_num_valid",
+        "out_verify_num_valid",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_plan_out.enable.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_plan_out.enable",
+        "out_verify_enable",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.write_plan_out.write_offsets.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_offsets",
+        "out_write_offsets",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.write_plan_out.write_seed_slot_indices.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.write_plan_out.write_num_valid_reqs.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "write_plan_out.write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.req_pool_indices.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan_entries.req_pool_indices.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan_entries.prefix_lens.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan_entries.prefix_lens.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan_entries.req_to_token.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan_entries.req_to_token.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan_entries.full_to_swa_index_mapping.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "full_to_swa_index_mapping",
+        "full_to_swa_index_mapping",
+        "a torch.Tensor",
+    ),
+    "plan_entries.verify_offsets_scratch.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "a torch.Tensor",
+    ),
+    "plan_entries.verify_offsets_scratch.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "a torch.Tensor",
+    ),
+    "plan_entries.verify_enable.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "a torch.Tensor",
+    ),
+    "plan_entries.verify_enable.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "a torch.Tensor",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "plan_entries.req_to_verify_expected_tokens_valid_lens.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_slot_indices.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "out_verify_slot_indices",
+        "out_verify_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_slot_indices.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "out_verify_slot_indices",
+        "out_verify_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_expected_tokens.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_expected_tokens.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_expected_positions.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_expected_positions.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan_entries.kv_token_id_vs_position_offset.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "kv_token_id_vs_position_offset",
+        "kv_token_id_vs_position_offset",
+        "int",
+    ),
+    "plan_entries.kv_token_id_vs_position_offset.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "kv_token_id_vs_position_offset",
+        "kv_token_id_vs_position_offset",
+        "int",
+    ),
+    "plan_entries.swa_window_size.required": Implied(
+        "required",
+        "launch_plan_entries_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan_entries.swa_window_size.type": Implied(
+        "type",
+        "launch_plan_entries_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan_entries.bs.type": Implied("size_type", "launch_plan_entries_kernel", "bs", "bs", "int"),
+    "plan_entries.max_reqs.type": Implied(
+        "size_type",
+        "launch_plan_entries_kernel",
+        "max_reqs",
+        "max_reqs",
+        "int",
+    ),
+    "plan_entries.max_seq_len.type": Implied(
+        "size_type",
+        "launch_plan_entries_kernel",
+        "max_seq_len",
+        "max_seq_len",
+        "int",
+    ),
+    "plan_entries.lut_len.type": Implied(
+        "size_type",
+        "launch_plan_entries_kernel",
+        "lut_len",
+        "lut_len",
+        "int",
+    ),
+    "plan_entries.token_rows.type": Implied(
+        "size_type",
+        "launch_plan_entries_kernel",
+        "token_rows",
+        "token_rows",
+        "int",
+    ),
+    "plan_entries.token_columns.type": Implied(
+        "size_type",
+        "launch_plan_entries_kernel",
+        "token_columns",
+        "token_columns",
+        "int",
+    ),
+    "plan_entries.verify_capacity.type": Implied(
+        "size_type",
+        "launch_plan_entries_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan_entries.kv_token_id_vs_position_offset.int64": Implied(
+        "int64",
+        "launch_plan_entries_kernel",
+        "kv_token_id_vs_position_offset",
+        "kv_token_id_vs_position_offset",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan_entries.swa_window_size.int64": Implied(
+        "int64",
+        "launch_plan_entries_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan_entries.req_pool_indices.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a contiguous tensor",
+    ),
+    "plan_entries.prefix_lens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a contiguous tensor",
+    ),
+    "plan_entries.req_to_token.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a contiguous tensor",
+    ),
+    "plan_entries.full_to_swa_index_mapping.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "full_to_swa_index_mapping",
+        "full_to_swa_index_mapping",
+        "a contiguous tensor",
+    ),
+    "plan_entries.verify_offsets_scratch.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "a contiguous tensor",
+    ),
+    "plan_entries.verify_enable.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "a contiguous tensor",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "a contiguous tensor",
+    ),
+    "plan_entries.req_to_verify_expected_tokens_valid_lens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "a contiguous tensor",
+    ),
+    "plan_entries.out_verify_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "out_verify_slot_indices",
+        "out_verify_slot_indices",
+        "a contiguous tensor",
+    ),
+    "plan_entries.out_verify_expected_tokens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "a contiguous tensor",
+    ),
+    "plan_entries.out_verify_expected_positions.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "a contiguous tensor",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "a contiguous tensor",
+    ),
+    "plan_entries.req_pool_indices.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "torch.int64",
+    ),
+    "plan_entries.prefix_lens.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "torch.int64",
+    ),
+    "plan_entries.req_to_token.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "torch.int32",
+    ),
+    "plan_entries.full_to_swa_index_mapping.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "full_to_swa_index_mapping",
+        "full_to_swa_index_mapping",
+        "torch.int64",
+    ),
+    "plan_entries.verify_offsets_scratch.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "torch.int64",
+    ),
+    "plan_entries.verify_enable.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "torch.int32",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "torch.int32",
+    ),
+    "plan_entries.req_to_verify_expected_tokens_valid_lens.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "torch.int64",
+    ),
+    "plan_entries.out_verify_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "out_verify_slot_indices",
+        "out_verify_slot_indices",
+        "torch.int64",
+    ),
+    "plan_entries.out_verify_expected_tokens.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "torch.int64",
+    ),
+    "plan_entries.out_verify_expected_positions.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "torch.int64",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "torch.int64",
+    ),
+    "plan_entries.req_pool_indices.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "1-D",
+    ),
+    "plan_entries.req_pool_indices.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "bs",
+    ),
+    "plan_entries.prefix_lens.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "1-D",
+    ),
+    "plan_entries.prefix_lens.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "bs",
+    ),
+    "plan_entries.req_to_token.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "2-D",
+    ),
+    "plan_entries.req_to_token.row_length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "max_reqs",
+    ),
+    "plan_entries.req_to_token.position_length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "max_seq_len",
+    ),
+    "plan_entries.full_to_swa_index_mapping.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "full_to_swa_index_mapping",
+        "full_to_swa_index_mapping",
+        "1-D",
+    ),
+    "plan_entries.full_to_swa_index_mapping.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "full_to_swa_index_mapping",
+        "full_to_swa_index_mapping",
+        "lut_len",
+    ),
+    "plan_entries.verify_offsets_scratch.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "1-D",
+    ),
+    "plan_entries.verify_offsets_scratch.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "at least bs + 1",
+    ),
+    "plan_entries.verify_enable.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "1-D",
+    ),
+    "plan_entries.verify_enable.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "1",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "2-D",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.row_length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "token_rows",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.column_length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "token_columns",
+    ),
+    "plan_entries.req_to_verify_expected_tokens_valid_lens.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "1-D",
+    ),
+    "plan_entries.req_to_verify_expected_tokens_valid_lens.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "bs",
+    ),
+    "plan_entries.out_verify_slot_indices.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "out_verify_slot_indices",
+        "out_verify_slot_indices",
+        "1-D",
+    ),
+    "plan_entries.out_verify_slot_indices.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "out_verify_slot_indices",
+        "out_verify_slot_indices",
+        "verify_capacity",
+    ),
+    "plan_entries.out_verify_expected_tokens.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "1-D",
+    ),
+    "plan_entries.out_verify_expected_tokens.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "verify_capacity",
+    ),
+    "plan_entries.out_verify_expected_positions.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "1-D",
+    ),
+    "plan_entries.out_verify_expected_positions.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "verify_capacity",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.rank": Implied(
+        "rank",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "1-D",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.length": Implied(
+        "length",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "verify_capacity",
+    ),
+    "plan_entries.req_pool_indices.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.prefix_lens.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.req_to_token.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "req_to_token",
+        "req_to_token",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.full_to_swa_index_mapping.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "full_to_swa_index_mapping",
+        "full_to_swa_index_mapping",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.verify_offsets_scratch.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "verify_offsets_scratch",
+        "verify_offsets_scratch",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.verify_enable.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "verify_enable",
+        "verify_enable",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.req_to_verify_expected_tokens.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.req_to_verify_expected_tokens_valid_lens.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "req_to_verify_expected_tokens_valid_lens",
+        "req_to_verify_expected_tokens_valid_lens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.out_verify_expected_tokens.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_tokens",
+        "out_verify_expected_tokens",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.out_verify_expected_positions.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "out_verify_expected_positions",
+        "out_verify_expected_positions",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_entries.out_verify_prev_slot_indices.device": Implied(
+        "device",
+        "launch_plan_entries_kernel",
+        "out_verify_prev_slot_indices",
+        "out_verify_prev_slot_indices",
+        "out_verify_slot_indices's device",
+    ),
+    "plan_offsets.req_pool_indices.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.req_pool_indices.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.prefix_lens.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.prefix_lens.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.extend_seq_lens.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.extend_seq_lens.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.req_to_token.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.req_to_token.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.full_to_swa_index_mapping.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_verify_offsets_scratch.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "out_verify_offsets_scratch",
+        "out_verify_offsets_scratch",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_verify_offsets_scratch.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "out_verify_offsets_scratch",
+        "out_verify_offsets_scratch",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_write_offsets.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_write_offsets.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_verify_num_valid.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_verify_num_valid.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_verify_enable.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_verify_enable.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "a torch.Tensor",
+    ),
+    "plan_offsets.swa_window_size.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan_offsets.swa_window_size.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan_offsets.verify_capacity.required": Implied(
+        "required",
+        "launch_plan_offsets_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan_offsets.verify_capacity.type": Implied(
+        "type",
+        "launch_plan_offsets_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan_offsets.bs.type": Implied("size_type", "launch_plan_offsets_kernel", "bs", "bs", "int"),
+    "plan_offsets.max_reqs.type": Implied(
+        "size_type",
+        "launch_plan_offsets_kernel",
+        "max_reqs",
+        "max_reqs",
+        "int",
+    ),
+    "plan_offsets.max_seq_len.type": Implied(
+        "size_type",
+        "launch_plan_offsets_kernel",
+        "max_seq_len",
+        "max_seq_len",
+        "int",
+    ),
+    "plan_offsets.lut_len.type": Implied(
+        "size_type",
+        "launch_plan_offsets_kernel",
+        "lut_len",
+        "lut_len",
+        "int",
+    ),
+    "plan_offsets.write_offsets_len.type": Implied(
+        "size_type",
+        "launch_plan_offsets_kernel",
+        "write_offsets_len",
+        "write_offsets_len",
+        "int",
+    ),
+    "plan_offsets.write_req_capacity.type": Implied(
+        "size_type",
+        "launch_plan_offsets_kernel",
+        "write_req_capacity",
+        "write_req_capacity",
+        "int",
+    ),
+    "plan_offsets.req_to_token_stride0.type": Implied(
+        "size_type",
+        "launch_plan_offsets_kernel",
+        "req_to_token_stride0",
+        "req_to_token_stride0",
+        "int",
+    ),
+    "plan_offsets.swa_window_size.int64": Implied(
+        "int64",
+        "launch_plan_offsets_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan_offsets.verify_capacity.int64": Implied(
+        "int64",
+        "launch_plan_offsets_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan_offsets.req_pool_indices.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.prefix_lens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.extend_seq_lens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.req_to_token.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.full_to_swa_index_mapping.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.out_verify_offsets_scratch.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "out_verify_offsets_scratch",
+        "out_verify_offsets_scratch",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.out_write_offsets.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.out_verify_num_valid.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.out_verify_enable.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.contiguous": Implied(
+        "contiguous",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "a contiguous tensor",
+    ),
+    "plan_offsets.req_pool_indices.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "torch.int64",
+    ),
+    "plan_offsets.prefix_lens.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "torch.int64",
+    ),
+    "plan_offsets.extend_seq_lens.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "torch.int64",
+    ),
+    "plan_offsets.req_to_token.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "torch.int32",
+    ),
+    "plan_offsets.full_to_swa_index_mapping.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "torch.int64",
+    ),
+    "plan_offsets.out_verify_offsets_scratch.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "out_verify_offsets_scratch",
+        "out_verify_offsets_scratch",
+        "torch.int64",
+    ),
+    "plan_offsets.out_write_offsets.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "torch.int64",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "torch.int64",
+    ),
+    "plan_offsets.out_verify_num_valid.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "torch.int32",
+    ),
+    "plan_offsets.out_verify_enable.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "torch.int32",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.dtype": Implied(
+        "dtype",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "torch.int32",
+    ),
+    "plan_offsets.req_pool_indices.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "1-D",
+    ),
+    "plan_offsets.req_pool_indices.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "bs",
+    ),
+    "plan_offsets.prefix_lens.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "1-D",
+    ),
+    "plan_offsets.prefix_lens.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "bs",
+    ),
+    "plan_offsets.extend_seq_lens.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "1-D",
+    ),
+    "plan_offsets.extend_seq_lens.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "bs",
+    ),
+    "plan_offsets.req_to_token.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "2-D",
+    ),
+    "plan_offsets.req_to_token.row_length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "max_reqs",
+    ),
+    "plan_offsets.req_to_token.position_length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "max_seq_len",
+    ),
+    "plan_offsets.full_to_swa_index_mapping.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "1-D",
+    ),
+    "plan_offsets.full_to_swa_index_mapping.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "lut_len",
+    ),
+    "plan_offsets.out_verify_offsets_scratch.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "out_verify_offsets_scratch",
+        "out_verify_offsets_scratch",
+        "1-D",
+    ),
+    "plan_offsets.out_verify_offsets_scratch.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "out_verify_offsets_scratch",
+        "out_verify_offsets_scratch",
+        "at least PLAN_BS_BLOCK_SIZE (4096) + 1",
+    ),
+    "plan_offsets.out_write_offsets.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "1-D",
+    ),
+    "plan_offsets.out_write_offsets.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "write_offsets_len",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "1-D",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "write_req_capacity",
+    ),
+    "plan_offsets.out_verify_num_valid.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "1-D",
+    ),
+    "plan_offsets.out_verify_num_valid.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "1",
+    ),
+    "plan_offsets.out_verify_enable.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "1-D",
+    ),
+    "plan_offsets.out_verify_enable.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "1",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.rank": Implied(
+        "rank",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "1-D",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.length": Implied(
+        "length",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "1",
+    ),
+    "plan_offsets.req_pool_indices.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.prefix_lens.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.extend_seq_lens.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "extend_seq_lens",
+        "extend_seq_lens",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.req_to_token.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "req_to_token",
+        "req_to_token",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.full_to_swa_index_mapping.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "full_to_swa_index_mapping",
+        "lut_tensor",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.out_write_offsets.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "out_write_offsets",
+        "out_write_offsets",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.out_write_seed_slot_indices.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "out_write_seed_slot_indices",
+        "out_write_seed_slot_indices",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.out_verify_num_valid.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "out_verify_num_valid",
+        "out_verify_num_valid",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.out_verify_enable.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "out_verify_enable",
+        "out_verify_enable",
+        "out_verify_offsets_scratch's device",
+    ),
+    "plan_offsets.out_write_num_valid_reqs.device": Implied(
+        "device",
+        "launch_plan_offsets_kernel",
+        "out_write_num_valid_reqs",
+        "out_write_num_valid_reqs",
+        "out_verify_offsets_scratch's device",
+    ),
+}
+
+GUARDS: dict[str, tuple[Guard, ...]] = {
+    "plan": (
+        Guard("req_pool_indices", "requests", "bs", "req_pool_indices_request_in_range"),
+        Guard("prefix_lens", "requests", "bs", "prefix_lens_request_in_range"),
+        Guard("extend_seq_lens", "requests", "bs", "extend_seq_lens_request_in_range"),
+        Guard(
+            "write_plan_out.write_offsets",
+            "request",
+            "write_offsets_len",
+            "out_write_offsets_boundary_in_range",
+        ),
+        Guard("req_to_token", "own_row", "max_reqs", "seed_row_in_range"),
+        Guard("req_to_token", "own_prefix - 1", "max_seq_len", "seed_position_in_range"),
+        Guard("full_to_swa_index_mapping", "seed", "lut_len", "seed_mapping_slot_in_range"),
+        Guard(
+            "write_plan_out.write_seed_slot_indices",
+            "request",
+            "write_req_capacity",
+            "out_write_seed_slot_indices_request_in_range",
+        ),
+        Guard(
+            "write_plan_out.write_offsets",
+            "boundary",
+            "write_offsets_len",
+            "tail_boundary_in_range",
+        ),
+        Guard("req_pool_indices", "request", "bs", "own_row_request_in_range"),
+        Guard("prefix_lens", "request", "bs", "own_prefix_request_in_range"),
+        Guard(
+            "req_to_verify_expected_tokens_valid_lens",
+            "request",
+            "bs",
+            "req_to_verify_expected_tokens_valid_lens_request_in_range",
+        ),
+        Guard("req_to_token", "row", "max_reqs", "req_to_token_row_in_range"),
+        Guard("req_to_token", "position", "max_seq_len", "req_to_token_position_in_range"),
+        Guard("req_to_token", "row", "max_reqs", "previous_row_in_range"),
+        Guard("req_to_token", "position - 1", "max_seq_len", "previous_position_in_range"),
+        Guard(
+            "full_to_swa_index_mapping",
+            "slot",
+            "lut_len",
+            "full_to_swa_index_mapping_slot_in_range",
+        ),
+        Guard("full_to_swa_index_mapping", "previous", "lut_len", "previous_mapping_slot_in_range"),
+        Guard(
+            "req_to_verify_expected_tokens",
+            "row",
+            "token_rows",
+            "req_to_verify_expected_tokens_row_in_range",
+        ),
+        Guard(
+            "req_to_verify_expected_tokens",
+            "column",
+            "token_columns",
+            "req_to_verify_expected_tokens_column_in_range",
+        ),
+        Guard(
+            "verify_plan_out.verify_slot_indices",
+            "entry",
+            "verify_capacity",
+            "out_verify_slot_indices_entry_in_range",
+        ),
+        Guard(
+            "verify_plan_out.verify_expected_tokens",
+            "entry",
+            "verify_capacity",
+            "out_verify_expected_tokens_entry_in_range",
+        ),
+        Guard(
+            "verify_plan_out.verify_expected_positions",
+            "entry",
+            "verify_capacity",
+            "out_verify_expected_positions_entry_in_range",
+        ),
+        Guard(
+            "verify_plan_out.verify_prev_slot_indices",
+            "entry",
+            "verify_capacity",
+            "out_verify_prev_slot_indices_entry_in_range",
+        ),
+    ),
+    "plan_entries": (
+        Guard(
+            "verify_offsets_scratch",
+            "request",
+            "bs + 1",
+            "verify_offsets_scratch_request_in_range",
+        ),
+        Guard("req_pool_indices", "request", "bs", "own_row_request_in_range"),
+        Guard("prefix_lens", "request", "bs", "own_prefix_request_in_range"),
+        Guard(
+            "req_to_verify_expected_tokens_valid_lens",
+            "request",
+            "bs",
+            "req_to_verify_expected_tokens_valid_lens_request_in_range",
+        ),
+        Guard("req_to_token", "row", "max_reqs", "req_to_token_row_in_range"),
+        Guard("req_to_token", "position", "max_seq_len", "req_to_token_position_in_range"),
+        Guard("req_to_token", "row", "max_reqs", "previous_row_in_range"),
+        Guard("req_to_token", "position - 1", "max_seq_len", "previous_position_in_range"),
+        Guard(
+            "full_to_swa_index_mapping",
+            "slot",
+            "lut_len",
+            "full_to_swa_index_mapping_slot_in_range",
+        ),
+        Guard("full_to_swa_index_mapping", "previous", "lut_len", "previous_mapping_slot_in_range"),
+        Guard(
+            "req_to_verify_expected_tokens",
+            "row",
+            "token_rows",
+            "req_to_verify_expected_tokens_row_in_range",
+        ),
+        Guard(
+            "req_to_verify_expected_tokens",
+            "column",
+            "token_columns",
+            "req_to_verify_expected_tokens_column_in_range",
+        ),
+        Guard(
+            "out_verify_slot_indices",
+            "entry",
+            "verify_capacity",
+            "out_verify_slot_indices_entry_in_range",
+        ),
+        Guard(
+            "out_verify_expected_tokens",
+            "entry",
+            "verify_capacity",
+            "out_verify_expected_tokens_entry_in_range",
+        ),
+        Guard(
+            "out_verify_expected_positions",
+            "entry",
+            "verify_capacity",
+            "out_verify_expected_positions_entry_in_range",
+        ),
+        Guard(
+            "out_verify_prev_slot_indices",
+            "entry",
+            "verify_capacity",
+            "out_verify_prev_slot_indices_entry_in_range",
+        ),
+    ),
+    "plan_offsets": (
+        Guard("req_pool_indices", "requests", "bs", "req_pool_indices_request_in_range"),
+        Guard("prefix_lens", "requests", "bs", "prefix_lens_request_in_range"),
+        Guard("extend_seq_lens", "requests", "bs", "extend_seq_lens_request_in_range"),
+        Guard(
+            "out_verify_offsets_scratch",
+            "request",
+            "PLAN_BS_BLOCK_SIZE + 1",
+            "out_verify_offsets_scratch_request_in_range",
+        ),
+        Guard(
+            "out_write_offsets",
+            "request",
+            "write_offsets_len",
+            "out_write_offsets_boundary_in_range",
+        ),
+        Guard("req_to_token", "own_row", "max_reqs", "seed_row_in_range"),
+        Guard("req_to_token", "own_prefix - 1", "max_seq_len", "seed_position_in_range"),
+        Guard("full_to_swa_index_mapping", "seed", "lut_len", "seed_mapping_slot_in_range"),
+        Guard(
+            "out_write_seed_slot_indices",
+            "request",
+            "write_req_capacity",
+            "out_write_seed_slot_indices_request_in_range",
+        ),
+        Guard("out_write_offsets", "boundary", "write_offsets_len", "tail_boundary_in_range"),
+    ),
+}

@@ -1,0 +1,82 @@
+"""kv-canary: find out who damaged the KV cache of a serving engine.
+
+Every public name is resolved when it is first touched (PEP 562), so that `import kv_canary`, the
+help texts and the code generator never wait for torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kv_canary.errors import GeneratedCodeMissingError, PlanMismatchError, UsageError
+    from kv_canary_kernels.constants import (
+        PLAN_BS_BLOCK_SIZE,
+        CanaryLaunchTag,
+        FailReason,
+        RealKvHashMode,
+    )
+    from kv_canary_kernels.contract import BrokenRule, ContractError
+    from kv_canary_kernels.launchers.plan import launch_canary_plan_kernels
+    from kv_canary_kernels.launchers.plan_entries import launch_plan_entries_kernel
+    from kv_canary_kernels.launchers.plan_offsets import launch_plan_offsets_kernel
+    from kv_canary_kernels.structs import VerifyPlan, WritePlan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PLAN_BS_BLOCK_SIZE",
+    "BrokenRule",
+    "CanaryLaunchTag",
+    "ContractError",
+    "FailReason",
+    "GeneratedCodeMissingError",
+    "PlanMismatchError",
+    "RealKvHashMode",
+    "UsageError",
+    "VerifyPlan",
+    "WritePlan",
+    "__version__",
+    "launch_canary_plan_kernels",
+    "launch_plan_entries_kernel",
+    "launch_plan_offsets_kernel",
+]
+
+# The imports above, as the interpreter sees them; a test holds the two together.
+_MODULE_OF_NAME = {
+    "BrokenRule": "kv_canary_kernels.contract",
+    "CanaryLaunchTag": "kv_canary_kernels.constants",
+    "ContractError": "kv_canary_kernels.contract",
+    "FailReason": "kv_canary_kernels.constants",
+    "GeneratedCodeMissingError": "kv_canary.errors",
+    "PLAN_BS_BLOCK_SIZE": "kv_canary_kernels.constants",
+    "PlanMismatchError": "kv_canary.errors",
+    "RealKvHashMode": "kv_canary_kernels.constants",
+    "UsageError": "kv_canary.errors",
+    "VerifyPlan": "kv_canary_kernels.structs",
+    "WritePlan": "kv_canary_kernels.structs",
+    "launch_canary_plan_kernels": "kv_canary_kernels.launchers.plan",
+    "launch_plan_entries_kernel": "kv_canary_kernels.launchers.plan_entries",
+    "launch_plan_offsets_kernel": "kv_canary_kernels.launchers.plan_offsets",
+}
+
+
+def __getattr__(name: str) -> object:
+    module_name = _MODULE_OF_NAME.get(name)
+    if module_name is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value: object = getattr(import_module(module_name), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "kv_canary_kernels":
+            raise
+        from kv_canary.errors import GeneratedCodeMissingError
+
+        raise GeneratedCodeMissingError(name=name, module=error.name) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF_NAME})

@@ -1,0 +1,190 @@
+"""The flags of `kv-canary replay`, and what the command does with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kv_canary.errors import UsageError
+from kv_canary.flags import FlagParser, choice, whole_number
+from kv_canary.replay.report import show_progress, summary_json, summary_line, summary_text
+from kv_canary.replay.settings import ReplaySettings
+from kv_canary.replay.trace import SHIPPED_SLICE, read_trace
+
+_DEFAULT = ReplaySettings()
+_MOST = 2**31 - 1
+# The pool's books take about a hundred bytes a slot.
+_MOST_SLOTS = 2**26
+
+# The launcher's own switch; Triton reads the other one when it is first imported.
+_BACKEND_VARIABLE = "KV_CANARY_BACKEND"
+_INTERPRETER = {"TRITON_INTERPRET": "1", _BACKEND_VARIABLE: "triton"}
+
+
+def run_replay(argv: Sequence[str]) -> int:
+    """Replay a trace and print what was compared.
+
+    Args:
+        argv: the arguments after `replay`.
+
+    Returns:
+        0 when every plan was right, 2 when the backend asked for cannot run.
+
+    Raises:
+        UsageError: a flag or a file is wrong.
+        PlanMismatchError: a plan differs from the pool's books.
+    """
+    options = _parser().parse(argv)
+    backend: str | None = options.backend
+    if backend == "interpreter" and not _is_set(_INTERPRETER):
+        _start_again_interpreted(argv)
+    device = options.device or ("cuda" if backend == "triton" else "cpu")
+    settings = ReplaySettings(
+        scale=options.scale,
+        seed=options.seed,
+        window=options.window,
+        page_size=options.page_size,
+        pool_slots=options.pool_slots,
+        window_pool_slots=options.window_pool_slots,
+        max_batch=options.max_batch,
+        chunk=options.chunk,
+        step_ms=options.step_ms,
+        verify_capacity=options.verify_capacity,
+        token_offset=options.token_offset,
+        device=device,
+    )
+    path = Path(options.trace) if options.trace is not None else SHIPPED_SLICE
+    trace = read_trace(path, limit=options.requests)
+
+    # Torch is loaded only now: a bad flag or a bad file is told at once.
+    from kv_canary import ContractError
+    from kv_canary.replay.engine import replay
+
+    _check_device(device, is_compiled=backend == "triton")
+    environment = {_BACKEND_VARIABLE: backend} if backend in ("torch", "triton") else {}
+    with (
+        _environment(environment),
+        show_progress(quiet=options.quiet or options.json) as on_progress,
+    ):
+        try:
+            summary = replay(trace, settings, on_progress=on_progress)
+        except ContractError as error:
+            # The backend is the user's choice; any other broken rule would be our own mistake.
+            if not error.broken_rules[0].rule_id.startswith("backend."):
+                raise
+            print(error, *error.__notes__, sep="\n  ", file=sys.stderr)
+            return 2
+    if options.json:
+        print(summary_json(summary))
+    elif options.quiet:
+        print(summary_line(summary))
+    else:
+        print(summary_text(summary))
+    return 0
+
+
+def _parser() -> FlagParser:
+    parser = FlagParser(
+        command="kv-canary replay",
+        summary="Replay a request trace through a paged KV pool, plan every step with the real "
+        "launcher, and compare each plan with the pool's own books.",
+        epilog="All sizes are in replayed tokens, that is, after --scale. Exit status: 0 all plans "
+        "right, 1 a plan differs, 2 a flag or a file is wrong, 130 interrupted.",
+    )
+    parser.positional("trace", "Mooncake trace, one JSON object a line (default: a shipped slice)")
+    number = parser.number
+    at_all = whole_number(1, _MOST)
+    slots = whole_number(1, _MOST_SLOTS)
+    number("--requests", at_all, None, "replay at most the first N lines")
+    number("--scale", whole_number(1, 512), _DEFAULT.scale, "divide all lengths by N")
+    number("--seed", whole_number(0, _MOST), _DEFAULT.seed, "decides token ids and page order")
+    number("--window", whole_number(0, _MOST), _DEFAULT.window, "sliding window, 0 for none")
+    number("--page-size", whole_number(1, 512), None, "slots in a page (default: up to 16)")
+    number("--pool-slots", slots, None, "slots of the pool (default: 2097152 / scale)")
+    number("--window-pool-slots", slots, None, "slots of the window pool (default: a quarter)")
+    number("--max-batch", at_all, _DEFAULT.max_batch, "most requests at once")
+    number("--chunk", at_all, _DEFAULT.chunk, "most prompt tokens in a step")
+    number("--step-ms", at_all, _DEFAULT.step_ms, "trace time that a step stands for")
+    number("--verify-capacity", slots, None, "entries of a verify plan (default: enough)")
+    number(
+        "--token-offset",
+        whole_number(-1024, 1024),
+        _DEFAULT.token_offset,
+        "column of a position's expected token minus that position",
+    )
+    parser.value(
+        "--backend",
+        choice("torch", "interpreter", "triton"),
+        "NAME",
+        "what runs the plan: torch, interpreter (Triton's, on the CPU) or triton (default: "
+        "KV_CANARY_BACKEND, else torch on a CPU and triton on a GPU)",
+    )
+    parser.value("--device", str, "NAME", "where the plan runs (default: cpu; cuda with triton)")
+    parser.switch("--json", "print the summary as one JSON object, and no progress")
+    parser.switch("--quiet", "print one line at the end, and no progress")
+    return parser
+
+
+def _is_set(variables: Mapping[str, str]) -> bool:
+    return all(os.environ.get(name) == value for name, value in variables.items())
+
+
+def _start_again_interpreted(argv: Sequence[str]) -> None:
+    """Replace this process: Triton's interpreter must be chosen before triton is imported."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    command = [sys.executable, "-m", "kv_canary", "replay", *argv]
+    os.execve(sys.executable, command, {**os.environ, **_INTERPRETER})
+
+
+def _check_device(name: str, *, is_compiled: bool) -> None:
+    import torch
+
+    def wrong(rule: str, wanted: str, fix: str) -> UsageError:
+        return UsageError(place="--device", rule=rule, found=name, wanted=wanted, fix=fix)
+
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise wrong(
+            "a device must have a name that torch knows", "cpu or cuda", "--device cpu"
+        ) from error
+    if device.type == "cpu":
+        if is_compiled and os.environ.get("TRITON_INTERPRET") != "1":
+            raise wrong(
+                "compiled Triton kernels need a GPU",
+                "a GPU, or another backend",
+                "--backend interpreter, or --backend torch",
+            )
+        return
+    present = torch.accelerator.current_accelerator(check_available=True)
+    if present is None or present.type != device.type:
+        raise wrong(
+            "the device must be there",
+            "a device of this machine",
+            "--device cpu, with --backend torch or --backend interpreter",
+        )
+    if device.index is not None and device.index >= torch.accelerator.device_count():
+        raise wrong(
+            "the device must be there",
+            f"an index below {torch.accelerator.device_count()}",
+            f"--device {device.type}:0",
+        )
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
