@@ -7,7 +7,7 @@ macros read as Python (a set of a set), so Python's own parser tells what a body
     {{ store("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ atomic_add("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ fragment("name") }}                 the lines of fragments/name.py.jinja, in place
-    {{ present("argument") }}              inside an expression: whether an optional argument is given
+    {{ present("argument") }}              in an expression: whether an optional argument is given
 """
 
 from __future__ import annotations
@@ -176,9 +176,7 @@ class BodyReader:
             self._refuse_raw(statement, shown)
         macros: dict[int, tuple[ast.stmt, ast.Call]] = {}
         for statement in _statements(body):
-            call = _macro(
-                statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-            )
+            call = _macro(statement.value if isinstance(statement, ast.Expr | ast.Assign) else None)
             if call is not None and _function(call) in STATEMENT_MACROS:
                 macros[statement.lineno] = (statement, call)
         self._refuse_stray_macros(body, {id(call) for _, call in macros.values()}, shown)
@@ -326,7 +324,9 @@ class BodyReader:
         target = None
         if isinstance(statement, ast.Assign):
             first = statement.targets[0]
-            target = first.id if len(statement.targets) == 1 and isinstance(first, ast.Name) else None
+            target = (
+                first.id if len(statement.targets) == 1 and isinstance(first, ast.Name) else None
+            )
         if (operation != "load") != (target is None):
             self._report(
                 shown,
@@ -338,7 +338,7 @@ class BodyReader:
                 else f'`{{{{ {operation}("{name}", ...) }}}}` on a line of its own',
             )
             return None
-        if operation == "load" and not tensor.access.reads or (
+        if (operation == "load" and not tensor.access.reads) or (
             operation != "load" and not tensor.access.writes
         ):
             self._report(
@@ -433,13 +433,13 @@ class BodyReader:
                 guards.append("")
                 continue
             guard = f"{prefix or tensor.identifier}_{tensor.type.axes[axis]}_in_range"
-            earlier = self.guard_indices.setdefault(guard, f"{tensor.identifier}[{axis}] at {index}")
-            if earlier != f"{tensor.identifier}[{axis}] at {index}":
+            place = f"{tensor.identifier}[{axis}] at {index}"
+            earlier = self.guard_indices.setdefault(guard, place)
+            if earlier != place:
                 self._report(
                     shown,
                     call,
-                    f"two guards are called `{guard}`: {earlier}, and "
-                    f"{tensor.identifier}[{axis}] at {index}",
+                    f"two guards are called `{guard}`: {earlier}, and {place}",
                     allowed='guard="...": another name for one of them',
                 )
             guards.append(guard)

@@ -166,7 +166,9 @@ def _written(kernel: Kernel, stage: Stage) -> list[Check]:
 
 def _tensor_checks(kernel: Kernel, kind: CheckKind, stage: Stage) -> list[Check]:
     return [
-        Check(id=f"{kernel.stem}.{tensor.path}.{kind.value}", kind=kind, stage=stage, subject=tensor)
+        Check(
+            id=f"{kernel.stem}.{tensor.path}.{kind.value}", kind=kind, stage=stage, subject=tensor
+        )
         for tensor in kernel.checked
         if kind is not CheckKind.CONTIGUOUS or tensor.type.layout is Layout.CONTIGUOUS
     ]

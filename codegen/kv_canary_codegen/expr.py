@@ -440,7 +440,12 @@ class Parser:
                 return self._call(token)
             return self._name(token)
         what = f"`{token.text}` stands" if token.text else "the rule ends"
-        self.fail_here(f"{what} where a value is wanted", allowed="an integer, a name, ( or a call")
+        raise ExprError(
+            f"{what} where a value is wanted",
+            start=token.start,
+            length=len(token.text),
+            allowed="an integer, a name, ( or a call",
+        )
 
     def _call(self, function: Token) -> Expr:
         self.expect("(")

@@ -487,8 +487,8 @@ class Spec:
     def all_rules(self) -> Iterator[Rule]:
         """Every written rule once, structs' before kernels'."""
         seen: set[str] = set()
-        for owner in (*self.structs, *self.kernels):
-            for rule in owner.rules:
+        for rules in (*(s.rules for s in self.structs), *(k.rules for k in self.kernels)):
+            for rule in rules:
                 if rule.id not in seen:
                     seen.add(rule.id)
                     yield rule

@@ -42,11 +42,11 @@ from kv_canary_codegen.model import (
     TypeName,
 )
 from kv_canary_codegen.source import (
-    Mapping_,
+    MappingNode,
     Node,
     Problems,
     Scalar,
-    Sequence_,
+    SequenceNode,
     Span,
     load,
     nearest,
@@ -162,7 +162,7 @@ class Reader:
             if name not in keys and name not in extra:
                 self.problems.unknown(key.span, f"key of a {context}", name, (*keys, *extra))
                 del entries[name]
-        if node is not None and isinstance(node, Mapping_):
+        if node is not None and isinstance(node, MappingNode):
             for name, required in keys.items():
                 if required and name not in entries:
                     self.problems.report(
@@ -174,7 +174,7 @@ class Reader:
         """The entries of a mapping whose keys are names."""
         if node is None:
             return {}
-        if not isinstance(node, Mapping_):
+        if not isinstance(node, MappingNode):
             self.problems.report(node.span, f"{what} is a mapping", allowed="`key: value` entries")
             return {}
         return {key.text: (key, value) for key, value in node}
@@ -198,7 +198,7 @@ class Reader:
         """The items of a list."""
         if node is None:
             return ()
-        if not isinstance(node, Sequence_):
+        if not isinstance(node, SequenceNode):
             self.problems.report(node.span, f"{what} is a list", allowed="`- item` lines")
             return ()
         return node.items
@@ -282,7 +282,7 @@ def _placeholder(wanted: Type) -> Expr:
     return zero if wanted is Type.INTEGER else language.Compare(zero, (("==", zero),))
 
 
-def _head(node: Mapping_) -> Span:
+def _head(node: MappingNode) -> Span:
     """Where a mapping begins: its first key, which a reader can see."""
     return node.entries[0][0].span if node.entries else node.span
 
@@ -474,9 +474,7 @@ class _SpecReader(Reader):
                 parts.get("sizes", (None, None))[1], "`sizes`"
             ).items()
         }
-        scope = self.constant_scope() | {
-            size: Symbol(name=size, kind=Kind.SIZE) for size in sizes
-        }
+        scope = self.constant_scope() | {size: Symbol(name=size, kind=Kind.SIZE) for size in sizes}
         fields = []
         read: set[str] = set()
         for field_name, (field_key, field_node) in self.any_mapping(
@@ -493,9 +491,7 @@ class _SpecReader(Reader):
                 FieldDef(
                     name=field_name,
                     type=tensor_type,
-                    optional=self.boolean(
-                        entries.get("optional", (None, None))[1], "`optional`"
-                    ),
+                    optional=self.boolean(entries.get("optional", (None, None))[1], "`optional`"),
                     initial=None if initial is None else self.integer(initial, "`initial`"),
                     doc=self.text(entries.get("doc", (None, None))[1], "`doc`"),
                     span=field_key.span,
@@ -558,9 +554,7 @@ class _SpecReader(Reader):
             inner_start = start + (text.index(">=") + 2 if at_least else 0)
             inner = text[text.index(">=") + 2 :] if at_least else text
             dims.append(
-                Dim(
-                    expr=self._dim(node, inner, inner_start, scope, unknown), at_least=at_least
-                )
+                Dim(expr=self._dim(node, inner, inner_start, scope, unknown), at_least=at_least)
             )
         if not 1 <= len(dims) <= _MAX_RANK:
             self.problems.report(
@@ -624,12 +618,12 @@ class _SpecReader(Reader):
         """A list of written rules. `reused`: another kernel's, read again in this one's scope."""
         found = []
         for item in self.items(node, "`rules`"):
-            if not argument_key and isinstance(item, Mapping_):
+            if not argument_key and isinstance(item, MappingNode):
                 marker = Scalar(span=item.span, text="argument", quoted=False)
                 named = item.entries if any(k.text == "argument" for k, _ in item) else (
                     *item.entries, (marker, Scalar(span=item.span, text=next(iter(arguments), ""),
                                                    quoted=False)))  # fmt: skip
-                item = Mapping_(span=item.span, entries=named)
+                item = MappingNode(span=item.span, entries=named)
             entries = self.mapping(item, "rule")
             rule = self._rule(entries, item.span, stem, stage, scope, arguments, flags, reused)
             if rule is not None:
@@ -666,9 +660,7 @@ class _SpecReader(Reader):
                     allowed="an id of its own for each rule",
                 )
             self.rule_ids[rule_id] = id_node.span
-        argument = self.one_of(
-            entries.get("argument", (None, None))[1], "argument", arguments
-        )
+        argument = self.one_of(entries.get("argument", (None, None))[1], "argument", arguments)
         require = self.expression(
             entries.get("require", (None, None))[1], "`require`", scope, Type.TRUTH
         )
@@ -970,7 +962,7 @@ class _KernelReader:
 
     def _like(self, key: Scalar, node: Node, path: tuple[str, ...]) -> tuple[Scalar, Node]:
         """An argument's keys with those of the argument that it is like put under them."""
-        if not isinstance(node, Mapping_):
+        if not isinstance(node, MappingNode):
             return key, node
         own = {k.text: (k, v) for k, v in node}
         if "like" not in own:
@@ -981,31 +973,31 @@ class _KernelReader:
         source = self.sources.get(stem)
         if source is None:
             self.problems.unknown(target.span, "kernel", stem, self.sources)
-            return key, Mapping_(span=node.span, entries=())
+            return key, MappingNode(span=node.span, entries=())
         entries = self.spec.any_mapping(
             source.entries.get("arguments", (None, None))[1], "`arguments`"
         )
         if argument not in entries:
             known = [f"{stem}.{item}" for item in entries]
             self.problems.unknown(target.span, "argument", name, known)
-            return key, Mapping_(span=node.span, entries=())
+            return key, MappingNode(span=node.span, entries=())
         if name in path:
             self.problems.report(
                 target.span,
                 "a circle of `like`: " + " -> ".join((*path, name)),
                 allowed="an argument that is written out",
             )
-            return key, Mapping_(span=node.span, entries=())
+            return key, MappingNode(span=node.span, entries=())
         _, base = self._like(*entries[argument], (*path, name))
-        if not isinstance(base, Mapping_):
+        if not isinstance(base, MappingNode):
             return key, base
         combined = {k.text: (k, v) for k, v in base} | own
-        return key, Mapping_(span=node.span, entries=tuple(combined.values()))
+        return key, MappingNode(span=node.span, entries=tuple(combined.values()))
 
     def _bind_names(self, merged: Mapping[str, tuple[Scalar, Node]]) -> None:
         """Enter scalars, and the sizes that are whole dimensions, before any expression is read."""
         for name, (_, node) in merged.items():
-            if not isinstance(node, Mapping_):
+            if not isinstance(node, MappingNode):
                 continue
             entries = {k.text: v for k, v in node}
             scalar = entries.get("scalar")
@@ -1019,12 +1011,12 @@ class _KernelReader:
                 self.spec.structs.get(struct_node.text) if isinstance(struct_node, Scalar) else None
             )
             overrides = entries.get("fields")
-            own = {k.text: v for k, v in overrides} if isinstance(overrides, Mapping_) else {}
+            own = {k.text: v for k, v in overrides} if isinstance(overrides, MappingNode) else {}
             if struct is not None:
                 for item in struct.fields:
                     override = own.get(item.name)
                     tensor = None
-                    if isinstance(override, Mapping_):
+                    if isinstance(override, MappingNode):
                         tensor = {k.text: v for k, v in override}.get("tensor")
                     if tensor is not None:
                         texts.append(tensor)
@@ -1036,9 +1028,14 @@ class _KernelReader:
                 match = _TENSOR.fullmatch(text.text) if isinstance(text, Scalar) else None
                 for part, _ in _split(match.group("dims"), 0) if match else []:
                     word = part.strip()
-                    if _WORD.fullmatch(word) and word not in self.scope and word not in (
-                        *language.KEYWORDS,
-                        *language.FUNCTIONS,
+                    if (
+                        _WORD.fullmatch(word)
+                        and word not in self.scope
+                        and word
+                        not in (
+                            *language.KEYWORDS,
+                            *language.FUNCTIONS,
+                        )
                     ):
                         self.scope[word] = Symbol(name=word, kind=Kind.SIZE)
 
@@ -1051,7 +1048,7 @@ class _KernelReader:
         return Symbol(name=name, kind=Kind.SCALAR)
 
     def _argument(self, name: str, key: Scalar, node: Node) -> Argument | None:
-        if not isinstance(node, Mapping_):
+        if not isinstance(node, MappingNode):
             self.problems.report(
                 node.span, f"argument `{name}` is a mapping", allowed="{tensor: ..., doc: ...}"
             )
@@ -1128,7 +1125,7 @@ class _KernelReader:
             span=span,
         )
 
-    def _scalar(self, name: str, key: Scalar, node: Mapping_) -> ScalarArgument:
+    def _scalar(self, name: str, key: Scalar, node: MappingNode) -> ScalarArgument:
         entries = self.spec.mapping(node, "scalar argument")
         kind_node = entries["scalar"][1]
         text = kind_node.text if isinstance(kind_node, Scalar) else ""
@@ -1177,7 +1174,7 @@ class _KernelReader:
             span=key.span,
         )
 
-    def _struct_argument(self, name: str, key: Scalar, node: Mapping_) -> StructArgument | None:
+    def _struct_argument(self, name: str, key: Scalar, node: MappingNode) -> StructArgument | None:
         entries = self.spec.mapping(node, "struct argument")
         struct_name = self.spec.one_of(entries["struct"][1], "struct", self.spec.structs)
         if struct_name is None:
@@ -1279,7 +1276,7 @@ class _KernelReader:
                     self.read_names.update(language.names_in(dim.expr))
 
     def _derived(self, merged: Mapping[str, tuple[Scalar, Node]]) -> tuple[DerivedSize, ...]:
-        """Derived sizes and flags, this kernel's and those that it uses, each after what it reads."""
+        """Derived sizes and flags, this kernel's and used ones, each after what it reads."""
         pending: dict[str, tuple[Scalar, Node]] = {}
         for stem in (*self._used_stems(), self.source.stem):
             node = self.sources[stem].entries.get("sizes", (None, None))[1]
@@ -1349,7 +1346,9 @@ class _KernelReader:
     def _used_stems(self) -> tuple[str, ...]:
         stems = []
         for item in self.spec.items(self.node("use"), "`use`"):
-            stem = self.spec.one_of(item, "kernel", [s for s in self.sources if s != self.source.stem])
+            stem = self.spec.one_of(
+                item, "kernel", [s for s in self.sources if s != self.source.stem]
+            )
             if stem is not None:
                 stems.append(stem)
         return tuple(dict.fromkeys(stems))
@@ -1552,13 +1551,16 @@ class _KernelReader:
                 if dim.binds is not None:
                     counts[dim.binds] = counts.get(dim.binds, 0) + 1
         for argument in arguments:
-            if isinstance(argument, ScalarArgument):
-                if argument.name not in read and argument.name not in counts:
-                    self.problems.report(
-                        argument.span,
-                        f"nothing reads the scalar `{argument.name}`",
-                        allowed="a rule, a shape, the grid or the body that reads it",
-                    )
+            if (
+                isinstance(argument, ScalarArgument)
+                and argument.name not in read
+                and argument.name not in counts
+            ):
+                self.problems.report(
+                    argument.span,
+                    f"nothing reads the scalar `{argument.name}`",
+                    allowed="a rule, a shape, the grid or the body that reads it",
+                )
         for tensor in _flatten(arguments):
             for dim in tensor.type.dims:
                 name = dim.binds
@@ -1573,7 +1575,7 @@ class _KernelReader:
         self, merged: Mapping[str, tuple[Scalar, Node]], tensor: TensorArgument, size: str
     ) -> Span:
         node = merged.get(tensor.owner, (None, None))[1]
-        if isinstance(node, Mapping_):
+        if isinstance(node, MappingNode):
             text = {k.text: v for k, v in node}.get("tensor")
             if isinstance(text, Scalar):
                 match = re.search(rf"\b{re.escape(size)}\b", text.text)
@@ -1594,5 +1596,3 @@ def _flatten(arguments: Iterable[Argument]) -> list[TensorArgument]:
         elif isinstance(argument, StructArgument):
             found.extend(argument.fields)
     return found
-
-

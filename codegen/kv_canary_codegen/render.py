@@ -29,7 +29,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 -- Python and Markdown, not HTML
+        autoescape=False,
     )
 
 
@@ -173,16 +173,12 @@ class Renderer:
                 "    ContractError: A rule is broken; nothing was launched.",
             ]
         )
-        return self._render(
-            "launcher.py.jinja", kernel.spec_path, launcher=view, details=details
-        )
+        return self._render("launcher.py.jinja", kernel.spec_path, launcher=view, details=details)
 
     def _test(self, kernel: Kernel) -> str:
         view = views.test_view(kernel, self.spec, self.searches[kernel.stem])
         ensured = set(re.findall(r"\w+", " ".join(text for _, text in view.ensures)))
-        outputs_only = [
-            layout.literal(t.path) for t in kernel.tensors if not t.access.reads
-        ]
+        outputs_only = [layout.literal(t.path) for t in kernel.tensors if not t.access.reads]
         sizes = [layout.literal(size) for size in explicit_sizes(kernel)]
         return self._render(
             "test.py.jinja",
@@ -196,9 +192,7 @@ class Renderer:
             sizes=layout.call("SIZES: list[str] = [", sizes, "]", indent=0),
             outputs_only=layout.call("OUTPUTS: list[str] = [", outputs_only, "]", indent=0),
             content_words=set(
-                re.findall(
-                    r"\w+", " ".join(f"{c.low} {c.high} {c.sample}" for c in view.contents)
-                )
+                re.findall(r"\w+", " ".join(f"{c.low} {c.high} {c.sample}" for c in view.contents))
             ),
             ensure_words=ensured,
             ensured=ensured,

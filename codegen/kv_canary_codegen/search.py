@@ -120,9 +120,7 @@ class Search:
         self.explicit = explicit_sizes(kernel)
         self.derived = {d.name: d for d in kernel.derived}
         self.rules = tuple(c for c in self.checks if c.kind is CheckKind.WRITTEN)
-        scalars: dict[str, Number] = {}
-        for scalar in kernel.scalars:
-            scalars[scalar.name] = _first_value(scalar, spec)
+        scalars: dict[str, Number] = {s.name: _first_value(s, spec) for s in kernel.scalars}
         shared = {
             name
             for tensor in kernel.tensors
@@ -132,7 +130,7 @@ class Search:
         }
         start = Plan(
             sizes=dict.fromkeys((*self.binders, *shared), 1),
-            scalars=scalars | dict.fromkeys(shared, 1),
+            scalars={**scalars, **dict.fromkeys(shared, 1)},
             given=frozenset(),
         )
         self.shared = frozenset(shared)
@@ -143,9 +141,8 @@ class Search:
 
     def call(self, plan: Plan) -> Call:
         """Build the call that a plan describes."""
-        names: dict[str, Number] = dict(plan.sizes) | {
-            k: v for k, v in plan.scalars.items() if k not in self.shared
-        }
+        own = {k: v for k, v in plan.scalars.items() if k not in self.shared}
+        names: dict[str, Number] = {**plan.sizes, **own}
         tensors: dict[str, TensorValue | Wrong | None] = {}
         values = Values(names=names, shapes={}, strides={})
         for tensor in self.kernel.tensors:
@@ -204,24 +201,20 @@ class Search:
             elif tensor.path in shapes:
                 shape = shapes[tensor.path]
                 names[size] = 0 if shape is None else shape[axis]
-        presence = Values(
-            names=names,
-            shapes={p: None if v is None else () for p, v in call.tensors.items()},
-            strides={},
-        )
-        for size in self.derived.values():
-            if size.name in call.sizes:
-                given = call.sizes[size.name]
-                if not isinstance(given, Wrong) or size.truth:
-                    names[size.name] = given.text if isinstance(given, Wrong) else given
+        presence = {p: None if v is None else () for p, v in call.tensors.items()}
+        source = Values(names=names, shapes={**presence, **shapes}, strides=strides)
+        for derived in self.derived.values():
+            if derived.name in call.sizes:
+                given = call.sizes[derived.name]
+                if not isinstance(given, Wrong) or derived.truth:
+                    names[derived.name] = given.text if isinstance(given, Wrong) else given
                 continue
-            source = Values(names=names, shapes={**presence.shapes, **shapes}, strides=strides)
-            if all(n in names for n in language.names_in(size.expr)) and all(
-                t in shapes for t in language.tensors_in(size.expr)
+            if all(n in names for n in language.names_in(derived.expr)) and all(
+                t in shapes for t in language.tensors_in(derived.expr)
             ):
-                value = language.evaluate(size.expr, source)
-                names[size.name] = bool(value) if size.truth else value
-        return Values(names=names, shapes={**presence.shapes, **shapes}, strides=strides)
+                number = language.evaluate(derived.expr, source)
+                names[derived.name] = bool(number) if derived.truth else number
+        return source
 
     def _message(self, check: Check, call: Call, values: Values) -> str | None:
         match check.kind:
@@ -229,7 +222,7 @@ class Search:
                 return self._argument_message(check, call)
             case CheckKind.SIZE_TYPE:
                 given = call.sizes.get(check.argument)
-                if isinstance(given, Wrong) or isinstance(given, bool):
+                if isinstance(given, Wrong | bool):
                     name = given.type_name if isinstance(given, Wrong) else "bool"
                     return f"{check.called} must be int, got {name}"
                 return None
@@ -617,9 +610,7 @@ class Search:
         for name, text in changes:
             fixed.add(name)
             if text in ("given", "none"):
-                path = next(
-                    t.path for t in self.kernel.tensors if name in (t.path, t.identifier)
-                )
+                path = next(t.path for t in self.kernel.tensors if name in (t.path, t.identifier))
                 given = plan.given | {path} if text == "given" else plan.given - {path}
                 plan = replace(plan, given=frozenset(given))
                 fixed.add(path)

@@ -156,7 +156,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sequence_:
+class SequenceNode:
     """A YAML list."""
 
     span: Span
@@ -164,7 +164,7 @@ class Sequence_:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping_:
+class MappingNode:
     """A YAML mapping: keys in order, each once."""
 
     span: Span
@@ -174,7 +174,7 @@ class Mapping_:
         return iter(self.entries)
 
 
-Node = Scalar | Sequence_ | Mapping_
+Node = Scalar | SequenceNode | MappingNode
 
 _BOOLEAN_TRAP = re.compile(r"(?:yes|no|on|off)", re.IGNORECASE)
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
@@ -182,7 +182,7 @@ _OCTAL = re.compile(r"[-+]?0[0-9_]+")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?(?:[Tt\s].*)?")
 
 
-def load(path: Path, shown: str, problems: Problems) -> Mapping_ | None:
+def load(path: Path, shown: str, problems: Problems) -> MappingNode | None:
     """Read one YAML file into nodes; report what makes that impossible and return None."""
     whole = Span(file=shown, line=0, column=0)
     text = read_text(path, shown, problems)
@@ -199,7 +199,7 @@ def load(path: Path, shown: str, problems: Problems) -> Mapping_ | None:
         documents = list(yaml.compose_all(text, Loader=yaml.SafeLoader)) if events_ok else []
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
         words = error.problem or "cannot be read"
         context = f" ({error.context})" if error.context else ""
         problems.report(
@@ -220,7 +220,7 @@ def load(path: Path, shown: str, problems: Problems) -> Mapping_ | None:
         )
         return None
     node = _convert(documents[0], text, shown, problems)
-    if isinstance(node, Mapping_):
+    if isinstance(node, MappingNode):
         return node
     if node is not None:
         problems.report(
@@ -285,6 +285,7 @@ def _refuse_features(text: str, shown: str, problems: Problems) -> bool:
     before = len(problems.found)
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         mark = event.start_mark
+        assert mark is not None
         span = Span(file=shown, line=mark.line + 1, column=mark.column + 1)
         if isinstance(event, yaml.AliasEvent):
             problems.report(
@@ -316,7 +317,7 @@ def _convert(node: yaml.Node, text: str, shown: str, problems: Problems) -> Node
         return scalar
     if isinstance(node, yaml.SequenceNode):
         items = [_convert(item, text, shown, problems) for item in node.value]
-        return Sequence_(span=span, items=tuple(item for item in items if item is not None))
+        return SequenceNode(span=span, items=tuple(item for item in items if item is not None))
     assert isinstance(node, yaml.MappingNode)
     entries: list[tuple[Scalar, Node]] = []
     first: dict[str, Scalar] = {}
@@ -334,7 +335,7 @@ def _convert(node: yaml.Node, text: str, shown: str, problems: Problems) -> Node
         first[key.text] = key
         if value is not None:
             entries.append((key, value))
-    return Mapping_(span=span, entries=tuple(entries))
+    return MappingNode(span=span, entries=tuple(entries))
 
 
 def _span(node: yaml.Node, shown: str) -> Span:

@@ -10,17 +10,19 @@ from kv_canary_codegen.checks import Check, CheckKind
 from kv_canary_codegen.expr import WordsPrinter
 from kv_canary_codegen.model import (
     Kernel,
+    Piece,
     Project,
     ScalarArgument,
     ScalarKind,
     StructArgument,
     TensorArgument,
+    TypeName,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindText:
-    """Meaning, causes and fixes of one kind of implied rule; `{name}` and `{expected}` are filled."""
+    """What one kind of implied rule means; `{name}` and `{expected}` are filled in."""
 
     message: str
     meaning: str
@@ -60,12 +62,17 @@ KIND_TEXTS: dict[CheckKind, KindText] = {
         message="{name} must be contiguous",
         meaning="The kernel walks the memory of this tensor without strides.",
         causes=("A slice with a step, a transpose, or a column of a larger table.",),
-        fix=("Keep the tensor contiguous where it is made; .contiguous() copies it in every step.",),
+        fix=(
+            "Keep the tensor contiguous where it is made; .contiguous() copies it in every step.",
+        ),
     ),
     CheckKind.DTYPE: KindText(
         message="{name} must have dtype {expected}, got ...",
         meaning="The kernel is compiled for this element type and would misread any other.",
-        causes=("A tensor made without dtype=.", "An index tensor kept in the other integer width."),
+        causes=(
+            "A tensor made without dtype=.",
+            "An index tensor kept in the other integer width.",
+        ),
         fix=("Make the tensor with dtype={expected}.",),
     ),
     CheckKind.RANK: KindText(
@@ -128,7 +135,7 @@ def wanted_type(subject: object) -> str:
         return "one of " + "/".join(subject.choices)
     if subject.kind is ScalarKind.ENUM:
         return f"a {subject.enum}"
-    return subject.kind.value
+    return "bool" if subject.kind is ScalarKind.BOOL else "int"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +157,7 @@ class RuleText:
 
     def show(self) -> str:
         """As `explain` prints it."""
+
         def line(text: str, lead: str = "") -> str:
             return layout.wrapped(lead + text, hang=len(lead) + (0 if lead == "  - " else 2))
 
@@ -204,17 +212,17 @@ def kind_text(
     )
 
 
-def message_pattern(pieces: tuple[object, ...]) -> str:
+def message_pattern(pieces: tuple[Piece, ...]) -> str:
     """A written message with its placeholders still in it."""
     shown = []
     printer = language.SourcePrinter()
     for piece in pieces:
         if isinstance(piece, str):
             shown.append(piece)
-        elif hasattr(piece, "name") and type(piece).__name__ == "TypeName":
+        elif isinstance(piece, TypeName):
             shown.append(f"{{type({piece.name})}}")
         else:
-            shown.append("{" + printer.show(piece) + "}")  # type: ignore[arg-type]
+            shown.append("{" + printer.show(piece) + "}")
     return "".join(shown)
 
 

@@ -502,9 +502,7 @@ class _Fast:
         reference = kernel.reference_tensor
         terms: list[str] = []
         ordered = [reference, *(t for t in kernel.checked if t.path != reference.path)]
-        lengths = {
-            (c.argument, c.axis): c for c in checks if c.kind is CheckKind.LENGTH
-        }
+        lengths = {(c.argument, c.axis): c for c in checks if c.kind is CheckKind.LENGTH}
         for tensor in ordered:
             terms.extend(self._tensor_terms(tensor, lengths, binders))
         self.bindings = tuple(self._bindings(binders))
@@ -755,10 +753,9 @@ class _Inspection:
                 method = "at_least" if check.dim.at_least else "length"
                 wanted = self._guarded(check.dim.expr)
                 rank = str(subject.type.rank)
-                size = check.dim.binds
                 arguments = [rule, name, rank, str(check.axis), wanted]
-                if size is not None:
-                    arguments.append(layout.literal(size))
+                if check.dim.binds is not None:
+                    arguments.append(layout.literal(check.dim.binds))
                 return self._call(method, *arguments)
 
     def _variable(self, subject: object) -> str:
@@ -782,9 +779,7 @@ class _Inspection:
                 return self._call("boolean", rule, name, subject.name, target=target)
             case ScalarKind.CHOICE:
                 choices = ", ".join(layout.literal(choice) for choice in subject.choices)
-                return self._call(
-                    "choice", rule, name, subject.name, f"({choices})", target=target
-                )
+                return self._call("choice", rule, name, subject.name, f"({choices})", target=target)
             case _:
                 return self._call(
                     "member", rule, name, subject.name, subject.enum or "", target=target
@@ -824,8 +819,7 @@ class _Inspection:
             conditions += [f"{n} is not None" for n in language.names_in(derived.expr)]
             for path in ranked:
                 tensor = self.kernel.tensor(path)
-                arguments = f"{layout.literal(tensor.called)}, {tensor.type.rank}"
-                term = f"inspection.ranked({arguments})"
+                term = f"inspection.ranked({layout.literal(tensor.called)}, {tensor.type.rank})"
                 conditions.append(
                     f"({tensor.identifier} is None or {term})" if tensor.optional else term
                 )
@@ -862,15 +856,13 @@ class _Inspection:
         )
         actual = ", ".join(f"{name}={{{name}}}" for name in names if name in self.unknown)
         arguments = [layout.literal(rule.id), layout.literal(rule.argument), message]
-        expected = layout.string(
-            language.WordsPrinter().show(rule.require), indent=12, tail=","
-        )
+        expected = layout.string(language.WordsPrinter().show(rule.require), indent=12, tail=",")
         arguments.append(_keyword("expected", expected))
         if actual:
             arguments.append(
                 _keyword("actual", layout.string(actual, indent=16, tail=",", prefix="f"))
             )
-        lines = [f"inspection.broken("] + [
+        lines = ["inspection.broken("] + [
             layout.placed(argument, 4) + "," for argument in arguments
         ] + [")"]  # fmt: skip
         return condition + "\n" + layout.placed("\n".join(lines), 4)
@@ -962,8 +954,9 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
         reference=kernel.reference,
         device_of=kernel.reference_tensor.identifier,
         kernel=f"_{kernel.stem}_kernel",
-        grid=layout.call("grid=(", grid + ([""] if len(grid) == 1 else []), "),", indent=8)
-        .replace(", )", ",)"),
+        grid=layout.call("grid=(", grid + ([""] if len(grid) == 1 else []), "),", indent=8).replace(
+            ", )", ",)"
+        ),
         values=tuple(p.value for p in parameters if not p.constexpr),
         constants=tuple((p.name, p.value) for p in parameters if p.constexpr),
         num_warps=kernel.num_warps,
@@ -1056,7 +1049,9 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     for name, _ in struct.sizes:
         rule_name, shown = f"{struct.name}.{name}", layout.literal(name)
         arguments = [layout.literal(f"{rule_name}.type"), shown, name]
-        inspection.append(layout.call(f"{name}_int = inspection.integer(", arguments, ")", indent=8))
+        inspection.append(
+            layout.call(f"{name}_int = inspection.integer(", arguments, ")", indent=8)
+        )
         arguments = [layout.literal(f"{rule_name}.int64"), shown, f"{name}_int"]
         inspection.append(layout.call("inspection.int64(", arguments, ")", indent=8))
     for rule in struct.rules:
@@ -1080,9 +1075,7 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
         body = "\n".join(
             ["inspection.broken(", *(layout.placed(a, 4) + "," for a in arguments), ")"]
         )
-        inspection.append(
-            f"if {' and '.join([*needs, printed])}:\n{layout.placed(body, 4)}"
-        )
+        inspection.append(f"if {' and '.join([*needs, printed])}:\n{layout.placed(body, 4)}")
     total = layout.chain("+", terms, indent=8, head="return (", tail=")")
     return StructView(
         name=struct.name,
@@ -1098,11 +1091,7 @@ def shape_dims(tensor_type: object) -> str:
     """`[verify_capacity]`, for docstrings."""
     printer = language.SourcePrinter()
     dims = getattr(tensor_type, "dims", ())
-    return (
-        "["
-        + ", ".join((">= " if d.at_least else "") + printer.show(d.expr) for d in dims)
-        + "]"
-    )
+    return "[" + ", ".join((">= " if d.at_least else "") + printer.show(d.expr) for d in dims) + "]"
 
 
 def _operand_sum(text: str) -> str:
@@ -1337,7 +1326,7 @@ def _variant_values(kernel: Kernel, name: str, spec: Spec) -> tuple[str, ...]:
 
 def variants_count(kernel: Kernel, spec: Spec) -> int:
     """How many compilations a kernel may come to."""
-    count = 2 ** len([p for p in parameters_of(kernel, spec) if p.optional])
+    count: int = 2 ** len([p for p in parameters_of(kernel, spec) if p.optional])
     for name in kernel.variants:
         count *= len(_variant_values(kernel, name, spec))
     return count
@@ -1513,9 +1502,7 @@ def _programs(search: Search, call: Call) -> int:
             1,
             language.evaluate(
                 dimension,
-                language.Values(
-                    names=text_values, shapes=values.shapes, strides=values.strides
-                ),
+                language.Values(names=text_values, shapes=values.shapes, strides=values.strides),
             ),
         )
     return count

@@ -178,7 +178,13 @@ class TritonLaunch:
         if 0 in self.grid:
             return
         with on_device(self.device):
-            self.kernel[self.grid](*self.arguments, **self.constants, num_warps=self.num_warps)
+            self.kernel[self.grid](
+                *self.arguments,
+                **self.constants,
+                num_warps=self.num_warps,
+                # Said, because Triton 3.9 warns where nobody says.
+                enable_fp_fusion=True,
+            )
 
 
 def on_device(device: torch.device) -> AbstractContextManager[Any]:

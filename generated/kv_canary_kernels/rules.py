@@ -3006,7 +3006,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
             "out_write_offsets_boundary_in_range",
         ),
         Guard("req_to_token", "own_row", "max_reqs", "seed_row_in_range"),
-        Guard("req_to_token", "own_prefix - 1", "max_seq_len", "seed_position_in_range"),
+        Guard("req_to_token", "own_cached - 1", "max_seq_len", "seed_position_in_range"),
         Guard("full_to_swa_index_mapping", "seed", "lut_len", "seed_mapping_slot_in_range"),
         Guard(
             "write_plan_out.write_seed_slot_indices",
@@ -3156,7 +3156,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
             "out_write_offsets_boundary_in_range",
         ),
         Guard("req_to_token", "own_row", "max_reqs", "seed_row_in_range"),
-        Guard("req_to_token", "own_prefix - 1", "max_seq_len", "seed_position_in_range"),
+        Guard("req_to_token", "own_cached - 1", "max_seq_len", "seed_position_in_range"),
         Guard("full_to_swa_index_mapping", "seed", "lut_len", "seed_mapping_slot_in_range"),
         Guard(
             "out_write_seed_slot_indices",

@@ -104,10 +104,9 @@ def _plan_kernel(
     )
     are_real = rows != REQ_POOL_IDX_PADDING
     are_sound = rows_in_domain & prefixes_in_domain
-    window_starts = tl.where(
-        swa_window_size > 0, tl.maximum(prefixes - tl.maximum(swa_window_size, 0), 0), 0
-    )
-    verify_counts = tl.where(are_real, tl.where(are_sound, prefixes - window_starts, 1), 0)
+    cached = tl.where(are_sound, prefixes, 0)
+    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
+    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
     # Clamped below 2^31, so that the sum over a block cannot wrap an int64.
     write_counts = tl.where(are_real, tl.minimum(tl.maximum(extends, 0), 2147483647), 0)
     verify_total = tl.sum(verify_counts)
@@ -124,15 +123,15 @@ def _plan_kernel(
         if request < bs:
             own = requests == request
             own_row = tl.sum(tl.where(own, rows, 0))
-            own_prefix = tl.sum(tl.where(own, prefixes, 0))
+            own_cached = tl.sum(tl.where(own, cached, 0))
             own_writes = tl.sum(tl.where(own & are_sound, write_counts, 0))
-            has_seed = (own_writes > 0) & (own_prefix > 0)
+            has_seed = (own_writes > 0) & (own_cached > 0)
             seed_row_in_range = (own_row >= 0) & (own_row < max_reqs)
-            seed_position_in_range = (own_prefix - 1 >= 0) & (own_prefix - 1 < max_seq_len)
+            seed_position_in_range = (own_cached - 1 >= 0) & (own_cached - 1 < max_seq_len)
             seed = tl.load(
                 req_to_token_ptr
                 + own_row.to(tl.int64) * max_seq_len
-                + (own_prefix - 1).to(tl.int64),
+                + (own_cached - 1).to(tl.int64),
                 mask=(has_seed & seed_row_in_range & seed_position_in_range) != 0,
                 other=-1,
             ).to(tl.int64)
@@ -153,7 +152,9 @@ def _plan_kernel(
                 mask=out_write_seed_slot_indices_request_in_range,
             )
         else:
-            tl.store(out_verify_num_valid_ptr, tl.minimum(verify_total, verify_capacity))
+            # The count is an int32, whatever the capacity.
+            verify_valid = tl.minimum(tl.minimum(verify_total, verify_capacity), 2147483647)
+            tl.store(out_verify_num_valid_ptr, verify_valid)
             tl.store(out_verify_enable_ptr, is_enabled)
             tl.store(out_write_num_valid_reqs_ptr, bs)
             for start in range(bs + 1, write_offsets_len, TOKEN_BLOCK):
@@ -183,11 +184,13 @@ def _plan_kernel(
         )
         prefix_in_domain = (prefix >= 0) & (prefix <= max_seq_len)
         is_sound = row_in_domain & prefix_in_domain
-        window_start = tl.where(
-            swa_window_size > 0, tl.maximum(prefix - tl.maximum(swa_window_size, 0), 0), 0
-        )
+        cached_len = tl.where(is_sound, prefix, 0)
+        window_start = tl.where(swa_window_size > 0, tl.maximum(cached_len - swa_window_size, 0), 0)
         is_planned = (row != REQ_POOL_IDX_PADDING) & (is_enabled != 0)
-        entry_count = tl.where(is_planned, tl.where(is_sound, prefix - window_start, 1), 0)
+        entry_count = tl.where(is_planned, tl.where(is_sound, cached_len - window_start, 1), 0)
+        # Far beyond any position, an offset only has to stay far beyond: clamped, the sum cannot wrap.
+        token_offset = tl.maximum(kv_token_id_vs_position_offset, -(2**62))
+        token_offset = tl.minimum(token_offset, 2**62)
         if req_to_verify_expected_tokens_valid_lens_ptr is not None:
             req_to_verify_expected_tokens_valid_lens_request_in_range = (request >= 0) & (
                 request < bs
@@ -236,7 +239,7 @@ def _plan_kernel(
                 previous = tl.where(previous < 0, previous, previous_in_window)
             expected_token = tl.full([TOKEN_BLOCK], -1, tl.int64)
             if req_to_verify_expected_tokens_ptr is not None:
-                column = position + kv_token_id_vs_position_offset
+                column = position + token_offset
                 is_known = is_token & (column < known_len)
                 req_to_verify_expected_tokens_row_in_range = (row >= 0) & (row < token_rows)
                 req_to_verify_expected_tokens_column_in_range = (column >= 0) & (

@@ -93,11 +93,13 @@ def _plan_entries_kernel(
     )
     prefix_in_domain = (prefix >= 0) & (prefix <= max_seq_len)
     is_sound = row_in_domain & prefix_in_domain
-    window_start = tl.where(
-        swa_window_size > 0, tl.maximum(prefix - tl.maximum(swa_window_size, 0), 0), 0
-    )
+    cached_len = tl.where(is_sound, prefix, 0)
+    window_start = tl.where(swa_window_size > 0, tl.maximum(cached_len - swa_window_size, 0), 0)
     is_planned = (row != REQ_POOL_IDX_PADDING) & (is_enabled != 0)
-    entry_count = tl.where(is_planned, tl.where(is_sound, prefix - window_start, 1), 0)
+    entry_count = tl.where(is_planned, tl.where(is_sound, cached_len - window_start, 1), 0)
+    # Far beyond any position, an offset only has to stay far beyond: clamped, the sum cannot wrap.
+    token_offset = tl.maximum(kv_token_id_vs_position_offset, -(2**62))
+    token_offset = tl.minimum(token_offset, 2**62)
     if req_to_verify_expected_tokens_valid_lens_ptr is not None:
         req_to_verify_expected_tokens_valid_lens_request_in_range = (request >= 0) & (request < bs)
         known_len = tl.load(
@@ -144,7 +146,7 @@ def _plan_entries_kernel(
             previous = tl.where(previous < 0, previous, previous_in_window)
         expected_token = tl.full([TOKEN_BLOCK], -1, tl.int64)
         if req_to_verify_expected_tokens_ptr is not None:
-            column = position + kv_token_id_vs_position_offset
+            column = position + token_offset
             is_known = is_token & (column < known_len)
             req_to_verify_expected_tokens_row_in_range = (row >= 0) & (row < token_rows)
             req_to_verify_expected_tokens_column_in_range = (column >= 0) & (column < token_columns)

@@ -89,10 +89,9 @@ def _plan_offsets_kernel(
     )
     are_real = rows != REQ_POOL_IDX_PADDING
     are_sound = rows_in_domain & prefixes_in_domain
-    window_starts = tl.where(
-        swa_window_size > 0, tl.maximum(prefixes - tl.maximum(swa_window_size, 0), 0), 0
-    )
-    verify_counts = tl.where(are_real, tl.where(are_sound, prefixes - window_starts, 1), 0)
+    cached = tl.where(are_sound, prefixes, 0)
+    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
+    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
     # Clamped below 2^31, so that the sum over a block cannot wrap an int64.
     write_counts = tl.where(are_real, tl.minimum(tl.maximum(extends, 0), 2147483647), 0)
     verify_total = tl.sum(verify_counts)
@@ -117,13 +116,13 @@ def _plan_offsets_kernel(
     if request < bs:
         own = requests == request
         own_row = tl.sum(tl.where(own, rows, 0))
-        own_prefix = tl.sum(tl.where(own, prefixes, 0))
+        own_cached = tl.sum(tl.where(own, cached, 0))
         own_writes = tl.sum(tl.where(own & are_sound, write_counts, 0))
-        has_seed = (own_writes > 0) & (own_prefix > 0)
+        has_seed = (own_writes > 0) & (own_cached > 0)
         seed_row_in_range = (own_row >= 0) & (own_row < max_reqs)
-        seed_position_in_range = (own_prefix - 1 >= 0) & (own_prefix - 1 < max_seq_len)
+        seed_position_in_range = (own_cached - 1 >= 0) & (own_cached - 1 < max_seq_len)
         seed = tl.load(
-            req_to_token_ptr + own_row.to(tl.int64) * max_seq_len + (own_prefix - 1).to(tl.int64),
+            req_to_token_ptr + own_row.to(tl.int64) * max_seq_len + (own_cached - 1).to(tl.int64),
             mask=(has_seed & seed_row_in_range & seed_position_in_range) != 0,
             other=-1,
         ).to(tl.int64)
@@ -144,7 +143,9 @@ def _plan_offsets_kernel(
             mask=out_write_seed_slot_indices_request_in_range,
         )
     else:
-        tl.store(out_verify_num_valid_ptr, tl.minimum(verify_total, verify_capacity))
+        # The count is an int32, whatever the capacity.
+        verify_valid = tl.minimum(tl.minimum(verify_total, verify_capacity), 2147483647)
+        tl.store(out_verify_num_valid_ptr, verify_valid)
         tl.store(out_verify_enable_ptr, is_enabled)
         tl.store(out_write_num_valid_reqs_ptr, bs)
         for start in range(bs + 1, write_offsets_len, TOKEN_BLOCK):
