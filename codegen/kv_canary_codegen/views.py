@@ -1048,6 +1048,8 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     inspection = []
     for name, _ in struct.sizes:
         rule_name, shown = f"{struct.name}.{name}", layout.literal(name)
+        arguments = [layout.literal(f"{rule_name}.required"), shown, name]
+        inspection.append(layout.call("inspection.required(", arguments, ")", indent=8))
         arguments = [layout.literal(f"{rule_name}.type"), shown, name]
         inspection.append(
             layout.call(f"{name}_int = inspection.integer(", arguments, ")", indent=8)
@@ -1135,7 +1137,11 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
         )
         for struct in spec.structs
         for size, _ in struct.sizes
-        for name, kind in (("type", CheckKind.TYPE), ("int64", CheckKind.INT64))
+        for name, kind in (
+            ("required", CheckKind.REQUIRED),
+            ("type", CheckKind.TYPE),
+            ("int64", CheckKind.INT64),
+        )
     )
     return structs + tuple(
         ImpliedView(

@@ -777,6 +777,13 @@ FIXES: dict[str, str] = {
 }
 
 IMPLIED: dict[str, Implied] = {
+    "VerifyPlan.verify_capacity.required": Implied(
+        "required",
+        "VerifyPlan.allocate",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
     "VerifyPlan.verify_capacity.type": Implied(
         "type",
         "VerifyPlan.allocate",
@@ -790,6 +797,13 @@ IMPLIED: dict[str, Implied] = {
         "verify_capacity",
         "verify_capacity",
         "an int in [-2**63, 2**63 - 1]",
+    ),
+    "WritePlan.write_req_capacity.required": Implied(
+        "required",
+        "WritePlan.allocate",
+        "write_req_capacity",
+        "write_req_capacity",
+        "int",
     ),
     "WritePlan.write_req_capacity.type": Implied(
         "type",

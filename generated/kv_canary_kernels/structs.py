@@ -88,6 +88,11 @@ class VerifyPlan:
     @staticmethod
     def _check_sizes(verify_capacity: int) -> None:
         inspection = Inspection("VerifyPlan")
+        inspection.required(
+            "VerifyPlan.verify_capacity.required",
+            "verify_capacity",
+            verify_capacity,
+        )
         verify_capacity_int = inspection.integer(
             "VerifyPlan.verify_capacity.type",
             "verify_capacity",
@@ -161,6 +166,11 @@ class WritePlan:
     @staticmethod
     def _check_sizes(write_req_capacity: int) -> None:
         inspection = Inspection("WritePlan")
+        inspection.required(
+            "WritePlan.write_req_capacity.required",
+            "write_req_capacity",
+            write_req_capacity,
+        )
         write_req_capacity_int = inspection.integer(
             "WritePlan.write_req_capacity.type",
             "write_req_capacity",

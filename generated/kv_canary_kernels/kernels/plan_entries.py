@@ -97,8 +97,8 @@ def _plan_entries_kernel(
     window_start = tl.where(swa_window_size > 0, tl.maximum(cached_len - swa_window_size, 0), 0)
     is_planned = (row != REQ_POOL_IDX_PADDING) & (is_enabled != 0)
     entry_count = tl.where(is_planned, tl.where(is_sound, cached_len - window_start, 1), 0)
-    # Far beyond any position, an offset only has to stay far beyond: clamped, the sum cannot wrap.
-    token_offset = tl.maximum(kv_token_id_vs_position_offset, -(2**62))
+    # An offset far beyond every position only has to stay there: clamped, the sum cannot wrap.
+    token_offset = tl.maximum(kv_token_id_vs_position_offset.to(tl.int64), -(2**62))
     token_offset = tl.minimum(token_offset, 2**62)
     if req_to_verify_expected_tokens_valid_lens_ptr is not None:
         req_to_verify_expected_tokens_valid_lens_request_in_range = (request >= 0) & (request < bs)
