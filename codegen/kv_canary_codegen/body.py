@@ -8,30 +8,43 @@ macros read as Python (a set of a set), so Python's own parser tells what a body
     {{ atomic_add("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ fragment("name") }}                 the lines of fragments/name.py.jinja, in place
     {{ present("argument") }}              in an expression: whether an optional argument is given
+
+Nothing else may reach memory, and every name that a body reads is one that it or its spec gives.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kv_canary_codegen.expr import Integer
 from kv_canary_codegen.model import Body, MemoryAccess, TensorArgument
-from kv_canary_codegen.source import Problems, Span, nearest, read_text
+from kv_canary_codegen.source import Problems, Span, listed, nearest, read_text
 
 STATEMENT_MACROS = ("load", "store", "atomic_add", "fragment")
+MACROS = (*STATEMENT_MACROS, "present")
 _OPTIONS = {
     "load": ("mask", "other", "guard"),
     "store": ("value", "mask", "guard"),
     "atomic_add": ("value", "mask", "guard"),
-    "fragment": (),
-    "present": (),
 }
-_RAW_ACCESS = re.compile(r"load|store|atomic_\w+|make_block_ptr|advance|\w*tensor_descriptor\w*")
-_MAX_FRAGMENT_DEPTH = 8
+_RAW_ACCESS = re.compile(
+    r"load|store|atomic_\w+|make_block_ptr|advance|\w*tensor_descriptor\w*"
+    r"|inline_asm\w*|pointer_type|__\w+"
+)
+_HIDING_NAMES = frozenset(
+    ("__import__", "compile", "delattr", "eval", "exec", "getattr", "globals", "locals", "open",
+     "setattr", "vars")
+)  # fmt: skip
+"""Builtins that could reach what a name written out would show."""
+_GIVEN_NAMES = frozenset(dir(builtins)) | {"tl", "triton"}
+_HEADER = re.compile(r"def kernel\(\):\s*(#.*)?")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(slots=True)
@@ -42,89 +55,136 @@ class BodyReader:
     shown_folder: str
     tensors: Mapping[str, TensorArgument]
     """By identifier."""
+    names: frozenset[str]
+    """What the spec gives a body to read: sizes, scalars, constants, blocks."""
     problems: Problems
+    complete: bool = True
+    """Whether the arguments are all known; if not, an unknown one is no mistake of the body's."""
     lines: list[str] = field(default_factory=list)
     accesses: list[MemoryAccess] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
-    uses: set[str] = field(default_factory=set)
-    """Names that the text reads."""
+    uses: dict[str, Span] = field(default_factory=dict)
+    """Names that the text reads, and where first."""
     guard_indices: dict[str, str] = field(default_factory=dict)
     domain_loads: list[tuple[str, str, Span]] = field(default_factory=list)
     """Argument, target and place of each load whose elements have a domain."""
+    failed: bool = False
+    _fragments: list[str] = field(default_factory=list)
+    """Those being read, the outermost first."""
 
     def read(self, stem: str, spec_span: Span) -> Body | None:
         """Read `<stem>.py.jinja`, or report and return None."""
         path = self.folder / f"{stem}.py.jinja"
         shown = f"{self.shown_folder}/{stem}.py.jinja"
-        if not path.is_file():
-            self.problems.report(
+        if not path.exists():
+            self._at(
                 spec_span,
                 f"kernel `{stem}` has no body",
                 allowed=f"a file {shown} with `def kernel():` in it",
             )
             return None
-        before = len(self.problems.found)
         text = read_text(path, shown, self.problems)
         tree = self._parse(text, shown) if text is not None else None
         if text is None or tree is None:
             return None
-        kernels = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "kernel"]
-        if len(kernels) != 1:
-            self.problems.report(
-                Span(file=shown, line=0, column=0),
-                f"holds {len(kernels)} functions called `kernel`",
-                allowed="one `def kernel():`",
-            )
-            return None
-        (kernel,) = kernels
-        for node in tree.body:
-            helper = isinstance(node, ast.FunctionDef) and node.name.startswith("_")
-            if node is not kernel and not helper:
-                self._report(
-                    shown,
-                    node,
-                    "only functions stand beside the kernel",
-                    allowed="`@triton.jit def _name(...):` before `def kernel():`",
-                )
         source = text.split("\n")
+        kernel = self._kernel(tree, source, shown)
+        if kernel is None:
+            return None
         end = kernel.end_lineno or len(source)
-        self._take(kernel.body, source[:end], shown, depth=0, first_line=kernel.lineno)
+        self._take(kernel.body, source[:end], shown, nested=False, first_line=kernel.lineno)
         helpers = "\n".join(source[: kernel.lineno - 1]).strip("\n")
         for node in tree.body:
             if node is not kernel:
-                self._refuse_raw(node, shown)
-                self.uses.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-        self._require_domain_guards()
-        if len(self.problems.found) > before:
+                self._helper(node, shown)
+        if not self.failed:
+            self._require_domain_guards()
+        if not self.failed and self.complete:
+            self._refuse_unknown_names()
+        if self.failed:
             return None
         return Body(
             helpers=helpers,
             lines=tuple(self.lines),
             accesses=tuple(self.accesses),
-            words=frozenset(self.words | self.uses),
+            words=frozenset(self.words | self.uses.keys()),
         )
+
+    def _kernel(self, tree: ast.Module, source: list[str], shown: str) -> ast.FunctionDef | None:
+        """The function called `kernel`, when it and what stands around it have the right form."""
+        kernels = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "kernel"]
+        if len(kernels) != 1:
+            place = Span(file=shown, line=0, column=0)
+            found = f"holds {len(kernels)} functions called `kernel`"
+            self._at(place, f"the body {found}", allowed="one `def kernel():`")
+            return None
+        (kernel,) = kernels
+        header = source[kernel.lineno - 1]
+        if kernel.decorator_list or not _HEADER.fullmatch(header):
+            self._at(
+                Span(file=shown, line=kernel.lineno, column=1, length=len(header)),
+                "the kernel does not begin with `def kernel():` alone",
+                allowed="no parameters, no decorator, and the statements on lines of their own: "
+                "the generator writes the signature",
+            )
+            return None
+        for node in tree.body:
+            helper = isinstance(node, ast.FunctionDef) and node.name.startswith("_")
+            if node is not kernel and not (helper and node.lineno < kernel.lineno):
+                self._report(
+                    shown,
+                    node,
+                    "only functions stand beside the kernel, before it",
+                    allowed="`@triton.jit def _name(...):` before `def kernel():`",
+                )
+        return kernel
+
+    def _helper(self, node: ast.stmt, shown: str) -> None:
+        self._refuse_raw(node, shown)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.expr) and (call := _macro(inner)) is not None:
+                self._report(
+                    shown,
+                    inner,
+                    f"`{_function(call)}` in a function of the body's own",
+                    allowed="a macro in `def kernel():`, and its result handed to the function",
+                )
+            elif isinstance(inner, ast.FunctionDef):
+                self.words.add(inner.name)
+        self._note_names(node, shown)
 
     def _parse(self, text: str, shown: str) -> ast.Module | None:
         for number, line in enumerate(text.split("\n"), start=1):
             for mark in ("{%", "{#"):
                 if mark in line:
-                    self.problems.report(
+                    self._at(
                         Span(file=shown, line=number, column=line.index(mark) + 1, length=2),
                         "a body holds no Jinja statements",
                         allowed="constexpr branches, and {{ load(...) }}, {{ store(...) }}, "
                         '{{ atomic_add(...) }}, {{ fragment("...") }}, {{ present("...") }}',
                     )
                     return None
-        try:
-            return ast.parse(text)
-        except SyntaxError as error:
-            self.problems.report(
-                Span(file=shown, line=error.lineno or 0, column=error.offset or 1),
-                f"this is not Python: {error.msg}",
-            )
-        except (ValueError, RecursionError) as error:
-            self.problems.report(Span(file=shown, line=0, column=0), f"this is not Python: {error}")
+        tree = _parsed(text, "exec")
+        if isinstance(tree, ast.Module):
+            return tree
+        assert isinstance(tree, SyntaxError)
+        # Of a fault that only the file's end shows, the parser may give a line after the last.
+        line_number = min(tree.lineno or 0, text.count("\n") + 1)
+        column = tree.offset or 1
+        length = 1
+        if tree.end_lineno == tree.lineno and tree.end_offset and tree.end_offset > column:
+            length = tree.end_offset - column
+        self._at(
+            Span(file=shown, line=line_number, column=max(1, column), length=length),
+            f"this is not Python: {tree.msg}",
+        )
         return None
+
+    def _at(
+        self, span: Span, message: str, *, allowed: str | None = None, near: str | None = None
+    ) -> None:
+        self.failed = True
+        self.problems.report(span, message, allowed=allowed, near=near)
 
     def _report(
         self,
@@ -134,31 +194,56 @@ class BodyReader:
         *,
         allowed: str | None = None,
         near: str | None = None,
+        within: ast.expr | None = None,
     ) -> None:
-        length = 1
-        if node.end_lineno == node.lineno and node.end_col_offset is not None:
-            length = node.end_col_offset - node.col_offset
-        self.problems.report(
-            Span(file=shown, line=node.lineno, column=node.col_offset + 1, length=length),
-            message,
-            allowed=allowed,
-            near=near,
-        )
+        self._at(self._span(shown, node, within), message, allowed=allowed, near=near)
 
-    def _refuse_raw(self, tree: ast.AST, shown: str) -> None:
+    def _span(self, shown: str, node: ast.expr | ast.stmt, within: ast.expr | None = None) -> Span:
+        """Where a node stands; `within`: the string that the node's text is the content of."""
+        line = node.lineno
+        start = node.col_offset
+        end = node.end_col_offset if node.end_lineno == node.lineno else None
+        if within is not None:
+            text = (_text(within) or "").encode()
+            plain = within.end_lineno == within.lineno
+            if not plain or (within.end_col_offset or 0) - within.col_offset != len(text) + 2:
+                return self._span(shown, within)
+            line = within.lineno
+            start += within.col_offset + 1
+            end = None if end is None else end + within.col_offset + 1
+        # Python counts bytes, an editor characters.
+        source = (self.problems.line(shown, line) or "").encode()
+        column = len(source[:start].decode(errors="replace"))
+        length = len(source[start:end].decode(errors="replace")) if end is not None else 1
+        return Span(file=shown, line=line, column=column + 1, length=max(1, length))
+
+    def _refuse_raw(self, tree: ast.AST, shown: str, within: ast.expr | None = None) -> None:
+        """Whatever could reach memory without a guard."""
         for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == "tl"
-                and _RAW_ACCESS.fullmatch(node.attr)
-            ):
+            if isinstance(node, ast.Attribute) and _RAW_ACCESS.fullmatch(node.attr):
+                owner = node.value.id if isinstance(node.value, ast.Name) else "..."
                 self._report(
                     shown,
                     node,
-                    f"a raw `tl.{node.attr}`",
+                    f"a raw `{owner}.{node.attr}`",
                     allowed='{{ load("argument", ...) }}, {{ store(...) }}, '
                     "{{ atomic_add(...) }}: they guard every index",
+                    within=within,
+                )
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self._report(
+                    shown,
+                    node,
+                    "an import in a body",
+                    allowed="`tl` and `triton`, which are there, and functions before the kernel",
+                )
+            elif isinstance(node, ast.Name) and node.id in _HIDING_NAMES:
+                self._report(
+                    shown,
+                    node,
+                    f"`{node.id}` in a body",
+                    allowed="names written out, such as tl.where",
+                    within=within,
                 )
             elif isinstance(node, ast.Name) and node.id.endswith("_ptr"):
                 self._report(
@@ -166,10 +251,28 @@ class BodyReader:
                     node,
                     f"a raw pointer `{node.id}`",
                     allowed="an access macro that names the argument",
+                    within=within,
                 )
 
+    def _note_names(self, tree: ast.AST, shown: str, within: ast.expr | None = None) -> None:
+        """Remember what is read and what is given a value."""
+        macros = {
+            id(call.func)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.expr) and (call := _macro(node)) is not None
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                self.words.add(node.arg)
+            if not isinstance(node, ast.Name) or id(node) in macros:
+                continue
+            if isinstance(node.ctx, ast.Load):
+                self.uses.setdefault(node.id, self._span(shown, node, within))
+            else:
+                self.words.add(node.id)
+
     def _take(
-        self, body: list[ast.stmt], source: list[str], shown: str, *, depth: int, first_line: int
+        self, body: list[ast.stmt], source: list[str], shown: str, *, nested: bool, first_line: int
     ) -> None:
         """Copy statements, macros taken out, and fragments put in place."""
         for statement in body:
@@ -178,121 +281,156 @@ class BodyReader:
         for statement in _statements(body):
             call = _macro(statement.value if isinstance(statement, ast.Expr | ast.Assign) else None)
             if call is not None and _function(call) in STATEMENT_MACROS:
+                if not self._stands_alone(statement, source):
+                    self._report(
+                        shown,
+                        statement,
+                        f"`{_function(call)}` shares its line with something else",
+                        allowed="a line of its own; a comment stands above it",
+                    )
                 macros[statement.lineno] = (statement, call)
-        self._refuse_stray_macros(body, {id(call) for _, call in macros.values()}, shown)
-        for node in (n for statement in body for n in ast.walk(statement)):
-            if isinstance(node, ast.Name):
-                (self.words if isinstance(node.ctx, ast.Store) else self.uses).add(node.id)
-        indent_cut = body[0].col_offset if depth else 4
+        replaced = self._inline_macros(body, {id(call) for _, call in macros.values()}, shown)
+        for statement in body:
+            self._note_names(statement, shown)
+        indent_cut = body[0].col_offset if nested else 4
         number = first_line + 1
         while number <= len(source):
             line = source[number - 1]
             if number in macros:
                 statement, call = macros[number]
                 indent = " " * (statement.col_offset - indent_cut + 4)
-                self._macro_statement(statement, call, indent, shown, depth)
+                self._macro_statement(statement, call, indent, shown)
                 number = (statement.end_lineno or number) + 1
                 continue
-            self.lines.append(self._inline(line, shown, number, indent_cut))
+            encoded = line.encode()
+            for start, end, text in sorted(replaced.get(number, []), reverse=True):
+                encoded = encoded[:start] + text.encode() + encoded[end:]
+            line = encoded.decode()
+            self.lines.append(f"    {line[indent_cut:]}".rstrip() if line.strip() else "")
             number += 1
 
-    def _inline(self, line: str, shown: str, number: int, indent_cut: int) -> str:
-        """Put `present(...)` into a line, and the line at the kernel's indentation."""
+    def _stands_alone(self, statement: ast.stmt, source: list[str]) -> bool:
+        before = source[statement.lineno - 1].encode()[: statement.col_offset]
+        last = source[(statement.end_lineno or statement.lineno) - 1].encode()
+        return not before.strip() and not last[statement.end_col_offset :].strip()
 
-        def replace(match: re.Match[str]) -> str:
-            name = match.group(1)
-            tensor = self.tensors.get(name)
-            span = Span(
-                file=shown, line=number, column=match.start(1) + 1, length=max(1, len(name))
+    def _inline_macros(
+        self, body: list[ast.stmt], known: set[int], shown: str
+    ) -> dict[int, list[tuple[int, int, str]]]:
+        """Refuse stray macros; what stands for each `present(...)`, by line."""
+        replaced: dict[int, list[tuple[int, int, str]]] = {}
+        for parent in (n for statement in body for n in ast.walk(statement)):
+            for node in ast.iter_child_nodes(parent):
+                inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else None
+                if not isinstance(node, ast.expr) or not isinstance(inner, ast.Set):
+                    continue
+                call = _macro(node)
+                word = _function(call) if call is not None else ""
+                if call is None:
+                    self._report(shown, node, "this is no macro call", allowed=", ".join(MACROS))
+                elif word not in MACROS:
+                    self._report(
+                        shown,
+                        call.func,
+                        f"unknown macro `{word}`",
+                        allowed=", ".join(MACROS),
+                        near=nearest(word, MACROS),
+                    )
+                elif word == "present":
+                    text = self._presence(call, shown)
+                    if not isinstance(parent, ast.If | ast.BoolOp | ast.IfExp | ast.While):
+                        text = f"({text})"
+                    place = (node.col_offset, node.end_col_offset or node.col_offset, text)
+                    replaced.setdefault(node.lineno, []).append(place)
+                elif id(call) not in known:
+                    self._report(
+                        shown,
+                        node,
+                        f"`{word}` inside an expression",
+                        allowed=f"`{word}` in a statement of its own"
+                        if word != "load"
+                        else "`name = {{ load(...) }}`, and the name in the expression",
+                    )
+        return replaced
+
+    def _presence(self, call: ast.Call, shown: str) -> str:
+        name = _text(call.args[0]) if len(call.args) == 1 and not call.keywords else None
+        if name is None or call.end_lineno != call.lineno:
+            self._report(
+                shown, call, "`present` of what?", allowed='`present("argument")` on one line'
             )
-            if tensor is None:
-                self.problems.unknown(span, "argument", name, self.tensors)
-                return "True"
-            if not tensor.optional:
-                self.problems.report(
-                    span,
-                    f"`{name}` is always present",
-                    allowed=", ".join(n for n, t in self.tensors.items() if t.optional) or None,
-                )
-            self.uses.add(name)
-            return f"{name}_ptr is not None"
+            return "True"
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            self._unknown_argument(call.args[0], name, shown)
+            return "True"
+        if not tensor.optional:
+            self._report(
+                shown,
+                call.args[0],
+                f"`{name}` is always present",
+                allowed=listed(name, (n for n, t in self.tensors.items() if t.optional)),
+            )
+        self.uses.setdefault(name, self._span(shown, call.args[0]))
+        return f"{name}_ptr is not None"
 
-        line = re.sub(r"\{\{\s*present\(\s*[\"']([^\"']*)[\"']\s*\)\s*\}\}", replace, line)
-        return f"    {line[indent_cut:]}".rstrip() if line.strip() else ""
-
-    def _refuse_stray_macros(self, body: list[ast.stmt], known: set[int], shown: str) -> None:
-        for node in (n for statement in body for n in ast.walk(statement)):
-            if not isinstance(node, ast.expr):
-                continue
-            inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else None
-            if not isinstance(inner, ast.Set):
-                continue
-            call = _macro(node)
-            if call is None:
-                self._report(
-                    shown,
-                    node,
-                    "this is no macro call",
-                    allowed=", ".join((*STATEMENT_MACROS, "present")),
-                )
-            elif _function(call) not in _OPTIONS:
-                word = _function(call)
-                self._report(
-                    shown,
-                    call,
-                    f"unknown macro `{word}`",
-                    allowed=", ".join((*STATEMENT_MACROS, "present")),
-                    near=nearest(word, (*STATEMENT_MACROS, "present")),
-                )
-            elif id(call) not in known and _function(call) != "present":
-                self._report(
-                    shown,
-                    node,
-                    f"`{_function(call)}` inside an expression",
-                    allowed="`name = {{ load(...) }}` or `{{ store(...) }}` on lines of their own",
-                )
+    def _unknown_argument(self, node: ast.expr, name: str, shown: str) -> None:
+        self.failed = True
+        if self.complete:
+            self._report(
+                shown,
+                node,
+                f"unknown argument `{name}`",
+                allowed=listed(name, self.tensors),
+                near=nearest(name, self.tensors),
+            )
 
     def _macro_statement(
-        self, statement: ast.stmt, call: ast.Call, indent: str, shown: str, depth: int
+        self, statement: ast.stmt, call: ast.Call, indent: str, shown: str
     ) -> None:
-        operation = _function(call)
-        if operation == "fragment":
-            self._fragment(call, indent, shown, depth)
+        if _function(call) == "fragment":
+            self._fragment(call, indent, shown)
             return
         access = self._access(statement, call, indent, shown)
         if access is not None:
             self.accesses.append(access)
             self.lines.append("")
 
-    def _fragment(self, call: ast.Call, indent: str, shown: str, depth: int) -> None:
-        name = _text(call.args[0]) if len(call.args) == 1 else None
+    def _fragment(self, call: ast.Call, indent: str, shown: str) -> None:
+        name = _text(call.args[0]) if len(call.args) == 1 and not call.keywords else None
         folder = self.folder / "fragments"
         known = sorted(p.name.removesuffix(".py.jinja") for p in folder.glob("*.py.jinja"))
         if name not in known:
             self._report(
                 shown,
-                call,
-                f"unknown fragment `{name}`",
+                call.args[0] if call.args else call,
+                f"unknown fragment `{name}`" if name else "`fragment` of what?",
                 allowed=", ".join(known) or f"a file in {self.shown_folder}/fragments",
                 near=nearest(name or "", known),
             )
             return
-        if depth >= _MAX_FRAGMENT_DEPTH:
+        if name in self._fragments:
             self._report(
-                shown, call, f"fragment `{name}` holds itself", allowed="fragments without a circle"
+                shown,
+                call,
+                "a circle of fragments: " + " -> ".join((*self._fragments, name)),
+                allowed="fragments that lead to no fragment around them",
             )
             return
         fragment_shown = f"{self.shown_folder}/fragments/{name}.py.jinja"
         text = read_text(folder / f"{name}.py.jinja", fragment_shown, self.problems)
         tree = self._parse(text, fragment_shown) if text is not None else None
         if text is None or tree is None:
+            self.failed = True
             return
         outer_lines = self.lines
         self.lines = []
         first_access = len(self.accesses)
         source = text.rstrip("\n").split("\n")
         if tree.body:
-            self._take(tree.body, source, fragment_shown, depth=depth + 1, first_line=0)
+            self._fragments.append(name)
+            self._take(tree.body, source, fragment_shown, nested=True, first_line=0)
+            self._fragments.pop()
         extra = indent[4:]
         for index in range(first_access, len(self.accesses)):
             self.accesses[index] = _moved(
@@ -306,18 +444,19 @@ class BodyReader:
     ) -> MemoryAccess | None:
         operation = _function(call)
         name = _text(call.args[0]) if call.args else None
-        tensor = self.tensors.get(name or "")
-        if tensor is None:
-            place = call.args[0] if call.args else call
+        if name is None:
             self._report(
                 shown,
-                place,
-                f"unknown argument `{name}`" if name else f"`{operation}` names no argument",
-                allowed=", ".join(sorted(self.tensors)),
-                near=nearest(name or "", self.tensors),
+                call,
+                f"`{operation}` names no argument",
+                allowed=f'{operation}("argument", ...)',
             )
             return None
-        self.uses.add(tensor.identifier)
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            self._unknown_argument(call.args[0], name, shown)
+            return None
+        self.uses.setdefault(tensor.identifier, self._span(shown, call.args[0]))
         options = self._options(call, operation, shown)
         if options is None:
             return None
@@ -327,15 +466,20 @@ class BodyReader:
             target = (
                 first.id if len(statement.targets) == 1 and isinstance(first, ast.Name) else None
             )
-        if (operation != "load") != (target is None):
+        if operation == "load" and target is None:
             self._report(
                 shown,
                 statement,
-                f"`{operation}` of `{name}` "
-                + ("needs one name to go to" if operation == "load" else "gives no value"),
-                allowed=f'`name = {{{{ load("{name}", ...) }}}}`'
-                if operation == "load"
-                else f'`{{{{ {operation}("{name}", ...) }}}}` on a line of its own',
+                f"`load` of `{name}` needs one name to go to",
+                allowed=f'`name = {{{{ load("{name}", ...) }}}}`',
+            )
+            return None
+        if operation != "load" and isinstance(statement, ast.Assign):
+            self._report(
+                shown,
+                statement,
+                f"`{operation}` of `{name}` gives no value",
+                allowed=f'`{{{{ {operation}("{name}", ...) }}}}` in a statement of its own',
             )
             return None
         if (operation == "load" and not tensor.access.reads) or (
@@ -348,13 +492,18 @@ class BodyReader:
                 allowed="`access: read_write` in the spec, or another argument",
             )
             return None
+        if not tensor.type.dims:
+            self.failed = True  # its type was reported
+            return None
         indices = [self._operand(argument, shown) for argument in call.args[1:]]
         if len(indices) != tensor.type.rank:
+            count, rank = len(indices), tensor.type.rank
             self._report(
                 shown,
                 call,
-                f"`{name}` has {tensor.type.rank} dimensions, and {len(indices)} are indexed",
-                allowed=", ".join(tensor.type.axes),
+                f"`{name}` has {rank} dimension{'s' if rank != 1 else ''}, "
+                f"and {count} {'are' if count != 1 else 'is'} indexed",
+                allowed="an index for each of " + ", ".join(tensor.type.axes),
             )
             return None
         guards = self._guards(tensor, indices, options.get("guard"), call, shown)
@@ -371,8 +520,8 @@ class BodyReader:
             )
             return None
         if target is not None and tensor.values is not None:
-            span = Span(file=shown, line=call.lineno, column=call.col_offset + 1)
-            self.domain_loads.append((tensor.identifier, target, span))
+            self.domain_loads.append((tensor.identifier, target, self._span(shown, call)))
+            self.words.add(f"{target}_in_domain")
         return MemoryAccess(
             operation=operation,
             tensor=tensor,
@@ -392,29 +541,46 @@ class BodyReader:
         known = _OPTIONS[operation]
         for keyword in call.keywords:
             if keyword.arg not in known:
+                word = f"`{keyword.arg}`" if keyword.arg else "`**`"
                 self._report(
                     shown,
                     keyword.value,
-                    f"unknown option `{keyword.arg}` of `{operation}`",
+                    f"unknown option {word} of `{operation}`",
                     allowed=", ".join(known),
                     near=nearest(keyword.arg or "", known),
                 )
                 return None
-            options[keyword.arg] = self._operand(keyword.value, shown)
+            if keyword.arg == "guard":
+                text = _text(keyword.value)
+                if text is None or not _WORD.fullmatch(text):
+                    self._report(
+                        shown, keyword.value, "a guard's name is a word", allowed='guard="name"'
+                    )
+                    return None
+                options["guard"] = text
+            else:
+                options[keyword.arg] = self._operand(keyword.value, shown)
         return options
 
     def _operand(self, node: ast.expr, shown: str) -> str:
         """Triton text out of a macro's argument: a string's content, or a name or number itself."""
         text = _text(node)
         if text is None:
+            if isinstance(node, ast.Starred):
+                self._report(shown, node, "a `*` in a macro", allowed="each index by itself")
             return ast.unparse(node)
-        try:
-            tree = ast.parse(text, mode="eval")
-        except SyntaxError as error:
-            self._report(shown, node, f"this is not a Python expression: {error.msg}")
+        tree = _parsed(text, "eval")
+        if not isinstance(tree, ast.Expression) or text != text.strip() or set(text) & {"\n", "#"}:
+            reason = f": {tree.msg}" if isinstance(tree, SyntaxError) else ""
+            self._report(
+                shown,
+                node,
+                f"this is not a Python expression{reason}",
+                allowed="one expression, without comments, on one line",
+            )
             return text
-        self._refuse_raw(tree, shown)
-        self.uses.update(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
+        self._refuse_raw(tree, shown, within=node)
+        self._note_names(tree, shown, within=node)
         return text
 
     def _guards(
@@ -433,6 +599,7 @@ class BodyReader:
                 guards.append("")
                 continue
             guard = f"{prefix or tensor.identifier}_{tensor.type.axes[axis]}_in_range"
+            self.words.add(guard)
             place = f"{tensor.identifier}[{axis}] at {index}"
             earlier = self.guard_indices.setdefault(guard, place)
             if earlier != place:
@@ -451,25 +618,65 @@ class BodyReader:
                 continue
             loads = [(target, span) for loaded, target, span in self.domain_loads if loaded == name]
             if not loads:
-                self.problems.report(
+                self._at(
                     tensor.span,
                     f"`{name}` has a value domain, and the body never loads it",
                     allowed="a body that loads it and uses the guard, or no `values:`",
                 )
             for target, span in loads:
                 if f"{target}_in_domain" not in self.uses:
-                    self.problems.report(
+                    self._at(
                         span,
                         f"the value domain of `{name}` is never looked at: "
                         f"nothing reads `{target}_in_domain`",
                         allowed=f"a body that uses `{target}_in_domain`",
                     )
 
+    def _refuse_unknown_names(self) -> None:
+        strides = {
+            f"{name}_stride_{axis}"
+            for name, tensor in self.tensors.items()
+            for axis in tensor.type.axes
+        }
+        given = self.names | self.words | strides
+        for word, span in self.uses.items():
+            if word in given or word in _GIVEN_NAMES or word in self.tensors:
+                continue
+            near = word.upper() if word.upper() in given else nearest(word, given)
+            self._at(span, f"unknown name `{word}`", allowed=listed(word, given), near=near)
 
-def _statements(body: list[ast.stmt]) -> list[ast.stmt]:
-    return [
-        node for statement in body for node in ast.walk(statement) if isinstance(node, ast.stmt)
-    ]
+
+def _parsed(text: str, mode: str) -> ast.AST | SyntaxError:
+    """Python's tree of a text, or why there is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            tree = ast.parse(text, mode=mode)
+            _unparse_depth(tree)
+            return tree
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):
+        return SyntaxError("it is nested too deeply")
+
+
+def _unparse_depth(tree: ast.AST) -> None:
+    """Fail now, by RecursionError, where `ast.unparse` of a part would fail later."""
+    level: Iterable[ast.AST] = [tree]
+    for _ in range(_MAX_TREE_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    raise RecursionError
+
+
+_MAX_TREE_DEPTH = 100
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield from (node for node in ast.walk(statement) if isinstance(node, ast.stmt))
 
 
 def _macro(node: ast.expr | None) -> ast.Call | None:

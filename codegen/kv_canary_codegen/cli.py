@@ -4,67 +4,122 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 from kv_canary_codegen.checks import checks_of
-from kv_canary_codegen.model import Spec
-from kv_canary_codegen.parse import read_spec
+from kv_canary_codegen.model import Project, Spec
+from kv_canary_codegen.parse import _SpecReader, read_spec
 from kv_canary_codegen.render import Renderer
-from kv_canary_codegen.scaffold import ScaffoldError, new_files, write_new
-from kv_canary_codegen.source import SpecError, nearest
-from kv_canary_codegen.standard import implied_text
-from kv_canary_codegen.views import ImpliedView, implied_views
-from kv_canary_codegen.write import OutputError, compare, diff, write
+from kv_canary_codegen.scaffold import new_files, write_new
+from kv_canary_codegen.source import Problems, SpecError, nearest
+from kv_canary_codegen.standard import backend_texts
+from kv_canary_codegen.views import ImpliedView, implied_views, kind_views
+from kv_canary_codegen.write import CommandError, compare, diff, write
 
 OK, DRIFT, BAD_INPUT = 0, 1, 2
 
 
+class UsageError(CommandError):
+    """A command's words are off."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0 is done, 1 is drift, 2 is bad input."""
-    arguments = _parser().parse_args(argv)
     try:
+        arguments = _parse(list(sys.argv[1:] if argv is None else argv))
         return int(arguments.run(arguments))
     except SpecError as error:
-        count = len(error.problems)
-        print(error, file=sys.stderr)
-        print(f"\n{count} mistake{'s' if count != 1 else ''} in the spec; nothing was written",
-              file=sys.stderr)  # fmt: skip
-    except (OutputError, ScaffoldError, UsageError) as error:
+        mistakes = _count(len(error.problems), "mistake")
+        print(f"{error}\n\n{mistakes} in the spec; nothing was written", file=sys.stderr)
+    except CommandError as error:
         print(f"{_program()}: {error}", file=sys.stderr)
     return BAD_INPUT
 
 
-class UsageError(Exception):
-    """A command's words are off."""
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _program() -> str:
-    name = Path(sys.argv[0]).name
-    return "kv_canary_codegen" if name.startswith("__main__") else name
+    """The command that was typed: this one, or that of the runtime, which forwards to it."""
+    typed = Path(sys.argv[0])
+    name = typed.parent.name if typed.name == "__main__.py" else typed.name
+    return "kv-canary" if name in ("kv-canary", "kv_canary") else "kv_canary_codegen"
+
+
+def _typed() -> str:
+    """The same, as a reader types it."""
+    program = _program()
+    return program if program == "kv-canary" else f"python -m {program}"
+
+
+# Words of the command line -----------------------------------------------------------------------
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is near when a command is misspelt."""
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            place=self.prog.rpartition(" ")[2],
+            rule="the words of a command must be those that its help shows",
+            found=message,
+            wanted="what the help shows",
+            fix=f"{self.prog} --help",
+        )
 
-    def error(self, message: str) -> None:  # type: ignore[override]
-        wrong = message.partition("invalid choice: '")[2].partition("'")[0]
-        near = nearest(wrong, ("generate", "check", "new", "explain")) if wrong else None
-        hint = f"; did you mean `{near}`?" if near else ""
-        self.exit(BAD_INPUT, f"{self.prog}: {message}{hint}\n")
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    _require_command(words)
+    arguments, rest = _parser().parse_known_args(words)
+    command = arguments.command
+    if rest:
+        flag = rest[0].partition("=")[0]
+        near = nearest(flag, ("--spec", "--out", "--help")) if flag.startswith("-") else None
+        raise UsageError(
+            place=command,
+            rule="a flag must be one that this command has"
+            if flag.startswith("-")
+            else "there is no room for this word",
+            found=flag,
+            wanted=f"`{near}`, perhaps" if near else "what the help shows",
+            fix=f"{_typed()} {command} --help",
+        )
+    for name in ("spec", "out"):
+        if getattr(arguments, name) == "":
+            raise UsageError(
+                place=f"{command} --{name}",
+                rule="a folder must have a name",
+                found="nothing",
+                wanted="a folder; `.` is this one",
+                fix=f"{_typed()} {command} --{name} FOLDER",
+            )
+    return arguments
+
+
+def _require_command(words: list[str]) -> None:
+    word = words[0] if words else None
+    if word in _COMMANDS or word in ("-h", "--help"):
+        return
+    near = nearest(word, (*_COMMANDS, "--help")) if word else None
+    raise UsageError(
+        place="command line",
+        rule="the first word must be a command",
+        found="nothing" if word is None else f"`{word}`",
+        wanted=f"`{near}`, perhaps" if near else ", ".join((*_COMMANDS, "--help")),
+        fix=f"{_typed()} --help",
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="kv_canary_codegen", description="Kernels out of specs.")
+    parser = _Parser(prog=_typed(), description="Kernels out of specs.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, words, run in (
-        ("generate", "write kernels, validators, launchers, tests and pages", _generate),
-        ("check", "say whether the output is what the specs give; exit 1 if not", _check),
-        ("new", "begin a kernel: a spec, a body and a reference", _new),
-        ("explain", "say what a rule means and what to do when it breaks", _explain),
-    ):
-        command = commands.add_parser(name, help=words, description=words)
+    for name, (words, run) in _COMMANDS.items():
+        command = commands.add_parser(name, help=words, description=words, allow_abbrev=False)
         command.add_argument(
             "--spec", metavar="FOLDER", help="folder with project.yaml (default: spec)"
         )
@@ -79,21 +134,44 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+# Where specs and output are ----------------------------------------------------------------------
+
+
 def _spec_folder(arguments: argparse.Namespace) -> Path:
     if arguments.spec is not None:
         return Path(arguments.spec)
     here = Path("spec")
     if (here / "project.yaml").is_file():
         return here
-    for folder in (Path(__file__).parents[2] / "spec", Path(__file__).parent / "spec"):
-        if (folder / "project.yaml").is_file():
-            return Path(os.path.relpath(folder))
-    raise UsageError("there is no spec folder here; wanted: --spec FOLDER with a project.yaml")
+    shipped = Path(__file__).parent / "spec"
+    if not shipped.is_dir():
+        # Run from a checkout, which has the specs beside codegen/.
+        repository = Path(__file__).resolve().parents[2] / "spec"
+        if (repository / "project.yaml").is_file():
+            return Path(os.path.relpath(repository))
+    elif arguments.command == "explain":
+        # Of an installed package, the specs may be read and the output is nobody's to write.
+        return Path(os.path.relpath(shipped))
+    raise UsageError(
+        place=arguments.command,
+        rule="there must be a spec folder",
+        found="no spec/project.yaml here",
+        wanted="a folder with project.yaml, constants.yaml and kernels/",
+        fix=f"{_typed()} {arguments.command} --spec FOLDER",
+    )
 
 
 def _read(arguments: argparse.Namespace) -> tuple[Path, Spec]:
     folder = _spec_folder(arguments)
     return folder, read_spec(folder, folder.as_posix())
+
+
+def _read_project(folder: Path) -> Project:
+    """The project alone: a kernel may be begun before there is any, or beside a broken one."""
+    problems = Problems()
+    project = _SpecReader(folder, folder.as_posix(), problems)._project()
+    problems.raise_if_any()
+    return project
 
 
 def _output(arguments: argparse.Namespace, folder: Path, spec: Spec) -> Path:
@@ -104,6 +182,29 @@ def _output(arguments: argparse.Namespace, folder: Path, spec: Spec) -> Path:
 
 def _rendered(folder: Path, spec: Spec) -> dict[str, str]:
     return Renderer(spec, folder.resolve().name).files()
+
+
+def _runnable(project: Project, arguments: argparse.Namespace) -> str:
+    """The `generate` that a reader can paste: with this run's folders, and by a name that is there.
+
+    The project's own command comes first; where nothing of that name is installed, this module.
+    """
+    head = project.command
+    if shutil.which(head.split()[0]) is None:
+        beside = shutil.which("python")
+        folder = os.path.dirname(sys.executable)
+        same = beside is not None and os.path.dirname(os.path.abspath(beside)) == folder
+        python = "python" if same else shlex.quote(sys.executable)
+        head = f"{python} -m kv_canary_codegen"
+    words = [head, "generate"]
+    for name, value in (("spec", arguments.spec), ("out", arguments.out)):
+        if value is not None:
+            joint = "=" if value.startswith("-") else " "
+            words.append(f"--{name}{joint}{shlex.quote(value)}")
+    return " ".join(words)
+
+
+# Commands ----------------------------------------------------------------------------------------
 
 
 def _generate(arguments: argparse.Namespace) -> int:
@@ -118,8 +219,8 @@ def _generate(arguments: argparse.Namespace) -> int:
     ):
         for path in paths:
             print(f"{word} {(out / path).as_posix()}")
-    touched = len(changes.added) + len(changes.changed) + len(changes.orphaned)
-    print(f"{len(files)} files from {len(spec.kernels)} kernels, {touched} touched")
+    made = f"{_count(len(files), 'file')} from {_count(len(spec.kernels), 'kernel')}"
+    print(f"{made}, {len(changes.all())} touched")
     return OK
 
 
@@ -129,76 +230,104 @@ def _check(arguments: argparse.Namespace) -> int:
     files = _rendered(folder, spec)
     changes = compare(out, files)
     if not changes:
-        print(f"{out.as_posix()} is current: {len(files)} files from {len(spec.kernels)} kernels")
+        made = f"{_count(len(files), 'file')} from {_count(len(spec.kernels), 'kernel')}"
+        print(f"{out.as_posix()} is current: {made}")
         return OK
-    sys.stdout.write(diff(out, out.as_posix(), files, changes))
-    total = len(changes.added) + len(changes.changed) + len(changes.orphaned)
-    names = ", ".join(sorted((*changes.added, *changes.changed, *changes.orphaned))[:8])
-    more = ", ..." if total > 8 else ""
-    flags = "".join(
-        f" --{name} {value}"
-        for name, value in (("spec", arguments.spec), ("out", arguments.out))
-        if value is not None
-    )
-    print(f"{total} file{'s differ' if total != 1 else ' differs'} from the specs: {names}{more}")
-    print(f"mend with: {spec.project.command} generate{flags}")
+    sys.stdout.write(diff(out, files, changes))
+    paths = changes.all()
+    verb = "differs" if len(paths) == 1 else "differ"
+    names = ", ".join(paths[:8]) + (", ..." if len(paths) > 8 else "")
+    print(f"{_count(len(paths), 'file')} {verb} from the specs: {names}")
+    if changes.foreign:
+        print(f"not generated here, so first move away: {', '.join(changes.foreign)}")
+    print(f"mend with: {_runnable(spec.project, arguments)}")
     return DRIFT
 
 
 def _new(arguments: argparse.Namespace) -> int:
-    folder, spec = _read(arguments)
-    files = new_files(folder, spec.project, arguments.stem)
+    folder = _spec_folder(arguments)
+    project = _read_project(folder)
+    files = new_files(folder, project, arguments.stem)
     write_new(files)
     for path in files:
         print(f"wrote {path.as_posix()}")
-    flags = f" --spec {arguments.spec}" if arguments.spec is not None else ""
-    print(f"next: {spec.project.command} generate{flags}, and read what it writes")
+    print(f"next: {_runnable(project, arguments)}")
+    print("then read what it writes, and make these three files your kernel's")
     return OK
 
 
 def _explain(arguments: argparse.Namespace) -> int:
     _, spec = _read(arguments)
+    pages = RulePages(spec)
     if arguments.rule is None:
-        listed = [text.id for text in Renderer(spec, "spec").written]
-        print("\n".join([*listed, *(view.id for view in implied_views(spec))]))
+        print("\n".join(pages.ids()))
         return OK
-    text = _explanation(spec, arguments.rule)
+    text = pages.page(arguments.rule)
     if text is None:
-        known = [view.id for view in implied_views(spec)]
-        known += [rule.id for rule in spec.all_rules()]
-        near = nearest(arguments.rule, known)
-        hint = f"; did you mean `{near}`?" if near else ""
-        command = spec.project.command
+        near = nearest(arguments.rule, pages.ids())
+        command = f"{spec.project.command} explain"
         raise UsageError(
-            f"there is no rule `{arguments.rule}`{hint} (`{command} explain` lists them)"
+            place="explain",
+            rule="a rule must be one of the catalogue",
+            found=f"`{arguments.rule}`",
+            wanted=f"`{near}`, perhaps" if near else f"an id that `{command}` lists",
+            fix=f"{command} {near}" if near else command,
         )
     sys.stdout.write(text)
     return OK
 
 
-def _explanation(spec: Spec, rule: str) -> str | None:
-    for kernel in spec.kernels:
-        for check in checks_of(kernel):
-            if check.id == rule and check.rule is None:
-                return implied_text(check, kernel).show()
-    for view in implied_views(spec):
-        if view.id == rule:
-            return _struct_text(view)
-    for text in Renderer(spec, "spec").written:
-        if text.id == rule:
-            return text.show()
-    return None
+class RulePages:
+    """What every rule of a spec means, one page a rule."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    def ids(self) -> list[str]:
+        """Every rule: the written ones first, then what declarations imply."""
+        structs = [rule.id for struct in self.spec.structs for rule in struct.rules]
+        kernels = [
+            check.id
+            for kernel in self.spec.kernels
+            for check in checks_of(kernel)
+            if check.rule is not None and check.id.startswith(f"{kernel.stem}.")
+        ]
+        backends = [text.id for text in backend_texts(self.spec.project)]
+        return [*structs, *kernels, *backends, *self._implied]
+
+    def page(self, rule: str) -> str | None:
+        """The page of a rule, or None where there is no such rule."""
+        if rule in self._implied:
+            return _filled(self._implied[rule])
+        return self._written.get(rule)
+
+    @cached_property
+    def _implied(self) -> dict[str, ImpliedView]:
+        return {view.id: view for view in implied_views(self.spec)}
+
+    @cached_property
+    def _written(self) -> dict[str, str]:
+        """Made on demand: the wrong and right calls that they show are searched for."""
+        return {text.id: text.show() for text in Renderer(self.spec, "spec").written}
 
 
-def _struct_text(view: ImpliedView) -> str:
-    from kv_canary_codegen.checks import CheckKind
-    from kv_canary_codegen.standard import kind_text
+def _filled(view: ImpliedView) -> str:
+    """The text of an implied rule's kind, filled in as the generated catalogue does it."""
+    text = next(kind.text for kind in kind_views() if kind.kind == view.kind)
+    for name, value in (
+        ("{rule}", view.id),
+        ("{owner}", view.owner),
+        ("{argument}", view.argument),
+        ("{name}", view.name),
+        ("{expected}", view.expected),
+    ):
+        text = text.replace(name, value)
+    return text
 
-    return kind_text(
-        CheckKind(view.kind),
-        rule=view.id,
-        owner=view.owner,
-        argument=view.argument,
-        name=view.name,
-        expected=view.expected,
-    ).show()
+
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
+    "generate": ("write kernels, validators, launchers, tests and pages", _generate),
+    "check": ("say whether the output is what the specs give; exit 1 if not", _check),
+    "new": ("begin a kernel: a spec, a body and a reference", _new),
+    "explain": ("say what a rule means and what to do when it breaks", _explain),
+}

@@ -25,7 +25,7 @@ from enum import Enum
 from functools import cache
 from typing import NoReturn
 
-from kv_canary_codegen.source import nearest
+from kv_canary_codegen.source import listed, nearest
 
 
 class Type(Enum):
@@ -205,6 +205,7 @@ class ExprError(Exception):
         length: int = 1,
         allowed: str | None = None,
         near: str | None = None,
+        unknown: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -212,6 +213,8 @@ class ExprError(Exception):
         self.length = max(1, length)
         self.allowed = allowed
         self.near = near
+        self.unknown = unknown
+        """The name at `start` is none that the scope knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,25 +235,62 @@ def tokenize(text: str) -> list[Token]:
         start = match.start(kind)
         word = match.group(kind)
         if kind == "other":
-            length, hint = (2, "use `and`, `or`, `not`") if word in "&|!" else (1, None)
-            if word == "=":
-                length, hint = 1, "`==` compares"
-            elif word == "/":
-                length, hint = 1, "`//` divides"
+            if text[start : start + 2] in ("&&", "||"):
+                word = text[start : start + 2]
             raise ExprError(
-                f"`{word}` has no meaning in a rule",
+                f"`{word}` has no meaning in an expression",
                 start=start,
-                length=length if text[start : start + 2] in ("&&", "||") else 1,
-                allowed=hint or "integers, names, + - * // %, comparisons, and, or, not, implies",
+                length=len(word),
+                allowed=_INSTEAD.get(word[0])
+                or "integers, names, + - * // %, comparisons, and, or, not, implies",
             )
+        if kind == "integer":
+            _refuse_number(word, start)
         tokens.append(Token(kind, word, start))
         at = match.end()
+        if len(tokens) > MAX_TOKENS:
+            raise ExprError(
+                "this is too long an expression",
+                start=start,
+                length=len(word),
+                allowed=f"at most {MAX_TOKENS} names, numbers and signs",
+            )
     tokens.append(Token("end", "", len(text.rstrip())))
     return tokens
 
 
+_INSTEAD = {
+    "&": "`and`",
+    "|": "`or`",
+    "!": "`not`, `!=`",
+    "=": "`==`, which compares",
+    "/": "`//`, which divides",
+    "^": "+ - * // %",
+}
+
+
+def _refuse_number(word: str, start: int) -> None:
+    hexadecimal = word[:2] in ("0x", "0X")
+    if not hexadecimal and len(word) > 1 and word[0] == "0":
+        raise ExprError(
+            f"`{word}` begins with a zero",
+            start=start,
+            length=len(word),
+            allowed="decimal numbers without leading zeros, or 0x hexadecimal",
+        )
+    if len(word) > 20 or int(word, 0) >= 1 << 64:
+        raise ExprError(
+            "this number does not fit in 64 bits",
+            start=start,
+            length=len(word),
+            allowed="0 to 2**64 - 1",
+        )
+
+
 Scope = Mapping[str, Symbol]
 MAX_DEPTH = 40
+MAX_TOKENS = 250
+"""A tree of so many tokens is still walked by plain recursion."""
 
 
 class Parser:
@@ -298,16 +338,20 @@ class Parser:
                 f"`{self.token.text}` is left over", allowed="one expression, joined by operators"
             )
 
-    def rule(self) -> Expr:
-        """Read the loosest binding: implies."""
+    def _deeper(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.fail_here("this is nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
-        start = self.token.start
+
+    def rule(self) -> Expr:
+        """Read the loosest binding: implies."""
+        self._deeper()
+        start = self.at
         left = self.either()
+        end = self.at
         if self.accept("implies"):
-            self.need(left, Type.TRUTH, start)
-            right_start = self.token.start
+            self.need(left, Type.TRUTH, start, end)
+            right_start = self.at
             right = self.rule()
             self.need(right, Type.TRUTH, right_start)
             left = Implies(left, right)
@@ -325,22 +369,22 @@ class Parser:
         return items[0] if len(items) == 1 else Every(tuple(items))
 
     def _joined(self, word: str, read: Callable[[], Expr]) -> list[Expr]:
-        start = self.token.start
+        start = self.at
         items = [read()]
+        end = self.at
         while self.accept(word):
-            self.need(items[-1], Type.TRUTH, start)
-            start = self.token.start
+            self.need(items[-1], Type.TRUTH, start, end)
+            start = self.at
             items.append(read())
+            end = self.at
             self.need(items[-1], Type.TRUTH, start)
         return items
 
     def negation(self) -> Expr:
         """Read `not` or a comparison."""
         if self.accept("not"):
-            self.depth += 1
-            if self.depth > MAX_DEPTH:
-                self.fail_here("this is nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
-            start = self.token.start
+            self._deeper()
+            start = self.at
             item = self.negation()
             self.need(item, Type.TRUTH, start)
             self.depth -= 1
@@ -349,16 +393,18 @@ class Parser:
 
     def comparison(self) -> Expr:
         """Read a chain of comparisons."""
-        start = self.token.start
+        start = self.at
         chosen = self._chosen()
         if chosen is not None:
             return chosen
         first = self.sum()
+        end = self.at
         rest: list[tuple[str, Expr]] = []
         while operator := self.accept(*_COMPARISONS):
-            self.need(first if not rest else rest[-1][1], Type.INTEGER, start)
-            start = self.token.start
+            self.need(first if not rest else rest[-1][1], Type.INTEGER, start, end)
+            start = self.at
             item = self.sum()
+            end = self.at
             self.need(item, Type.INTEGER, start)
             rest.append((operator, item))
         return Compare(first, tuple(rest)) if rest else first
@@ -395,18 +441,21 @@ class Parser:
         return self._arithmetic(("*", "//", "%"), self.unit)
 
     def _arithmetic(self, operators: tuple[str, ...], read: Callable[[], Expr]) -> Expr:
-        start = self.token.start
+        start = self.at
         left = read()
+        end = self.at
         while operator := self.accept(*operators):
-            self.need(left, Type.INTEGER, start)
-            right_token = self.token
+            self.need(left, Type.INTEGER, start, end)
+            right_start = self.at
             right = read()
-            self.need(right, Type.INTEGER, right_token.start)
+            end = self.at
+            self.need(right, Type.INTEGER, right_start)
             if operator in ("//", "%") and not _positive_constant(right):
+                place, length = self._stretch(right_start, end)
                 raise ExprError(
                     "division by something that could be zero or negative",
-                    start=right_token.start,
-                    length=len(right_token.text),
+                    start=place,
+                    length=length,
                     allowed="division by a positive integer or constant",
                 )
             left = Arithmetic(operator, left, right)
@@ -416,11 +465,10 @@ class Parser:
         """Read an integer, a name, a call, a sign or parentheses."""
         token = self.token
         if self.accept("-"):
-            self.depth += 1
-            if self.depth > MAX_DEPTH:
-                self.fail_here("this is nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
+            self._deeper()
+            start = self.at
             item = self.unit()
-            self.need(item, Type.INTEGER, token.start)
+            self.need(item, Type.INTEGER, start)
             self.depth -= 1
             return (
                 Integer(-item.value)
@@ -437,9 +485,12 @@ class Parser:
         if token.kind == "name" and token.text not in KEYWORDS:
             self.take()
             if self.token.text == "(" and token.text not in self.scope:
-                return self._call(token)
+                self._deeper()
+                call = self._call(token)
+                self.depth -= 1
+                return call
             return self._name(token)
-        what = f"`{token.text}` stands" if token.text else "the rule ends"
+        what = f"`{token.text}` stands" if token.text else "the expression ends"
         raise ExprError(
             f"{what} where a value is wanted",
             start=token.start,
@@ -503,7 +554,7 @@ class Parser:
         return Length(symbol.name, axis) if name == "length" else Stride(symbol.name, axis)
 
     def _integer_item(self) -> Expr:
-        start = self.token.start
+        start = self.at
         item = self.sum()
         self.need(item, Type.INTEGER, start)
         return item
@@ -511,13 +562,21 @@ class Parser:
     def _symbol(self, token: Token) -> Symbol:
         symbol = self.scope.get(token.text)
         if symbol is None:
-            known = sorted(self.scope)
+            if token.kind != "name" or token.text in KEYWORDS:
+                what = f"`{token.text}` stands" if token.text else "the expression ends"
+                raise ExprError(
+                    f"{what} where a name is wanted",
+                    start=token.start,
+                    length=len(token.text),
+                    allowed="the name of an argument",
+                )
             raise ExprError(
                 f"unknown name `{token.text}`",
                 start=token.start,
                 length=len(token.text),
-                allowed=", ".join(known),
-                near=nearest(token.text, known),
+                allowed=listed(token.text, self.scope),
+                near=nearest(token.text, self.scope),
+                unknown=True,
             )
         return symbol
 
@@ -527,7 +586,7 @@ class Parser:
                 f"`{symbol.name}` is a {symbol.kind.value}, not a {kind.value}",
                 start=token.start,
                 length=len(token.text),
-                allowed=", ".join(sorted(n for n, s in self.scope.items() if s.kind is kind)),
+                allowed=listed(token.text, (n for n, s in self.scope.items() if s.kind is kind)),
             )
 
     def _name(self, token: Token) -> Expr:
@@ -551,15 +610,21 @@ class Parser:
             )
         return Name(symbol.name, symbol.kind)
 
-    def need(self, expr: Expr, wanted: Type, start: int) -> None:
-        """Fail unless an expression that began at `start` has this type."""
+    def _stretch(self, start: int, end: int) -> tuple[int, int]:
+        """Offset and length of the text from one token up to another."""
+        last = self.tokens[max(start, end - 1)]
+        first = self.tokens[start]
+        return first.start, last.start + len(last.text) - first.start
+
+    def need(self, expr: Expr, wanted: Type, start: int, end: int | None = None) -> None:
+        """Fail unless an expression, of the tokens from `start` up to `end`, has this type."""
         found = type_of(expr)
         if found is not wanted:
-            end = self.tokens[self.at - 1]
+            place, length = self._stretch(start, self.at if end is None else end)
             raise ExprError(
                 f"this is {found.value}, and {wanted.value} is wanted",
-                start=start,
-                length=end.start + len(end.text) - start,
+                start=place,
+                length=length,
                 allowed="a comparison, present(), and, or, not, implies"
                 if wanted is Type.TRUTH
                 else "integers, sizes, constants, + - * // %, min, max, length, stride",
@@ -777,6 +842,8 @@ class Printer(ABC):
                 return self.compare(self._child(first, 41), pairs), 40
             case Not(Present(tensor)):
                 return self.absent(tensor)
+            case Not(Chosen(choice, member)):
+                return self.not_chosen(choice, member)
             case Not(item):
                 return self.negation(self._child(item, 30)), 30
             case Every(items):
@@ -830,6 +897,11 @@ class Printer(ABC):
     @abstractmethod
     def chosen(self, choice: str, member: str) -> tuple[str, int]:
         """Show a comparison of a choice with a value."""
+
+    def not_chosen(self, choice: str, member: str) -> tuple[str, int]:
+        """Show that a choice differs from a value."""
+        text, level = self.chosen(choice, member)
+        return self.negation(text if level >= 30 else self.group(text)), 30
 
     @abstractmethod
     def arithmetic(self, operator: str, left: str, right: str) -> str:
@@ -920,6 +992,10 @@ class PythonPrinter(Printer):
         """Show a comparison of strings."""
         return f'{self._identifier(choice)} == "{member}"', 40
 
+    def not_chosen(self, choice: str, member: str) -> tuple[str, int]:
+        """Show a comparison of strings."""
+        return f'{self._identifier(choice)} != "{member}"', 40
+
     def arithmetic(self, operator: str, left: str, right: str) -> str:
         """Show an operation."""
         return f"{left} {operator} {right}"
@@ -976,6 +1052,10 @@ class SourcePrinter(PythonPrinter):
         """Show the comparison."""
         return f"{choice} == {member}", 40
 
+    def not_chosen(self, choice: str, member: str) -> tuple[str, int]:
+        """Show the comparison."""
+        return f"{choice} != {member}", 40
+
     def implies(self, left: Expr, right: Expr) -> tuple[str, int]:
         """Show `left implies right`."""
         return f"{self._child(left, 6)} implies {self._child(right, 5)}", 5
@@ -994,6 +1074,13 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 class WordsPrinter(Printer):
     """Shows a tree as an English clause, for pages and explanations."""
+
+    def _shown(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Not(Compare(_, (_,)) | Every() | Either() | Implies() | Not() as item):
+                return self._shown(denied(item))
+            case _:
+                return super()._shown(expr)
 
     def group(self, text: str) -> str:
         """Wrap in parentheses."""
@@ -1031,13 +1118,20 @@ class WordsPrinter(Printer):
         """Say a choice."""
         return f'{choice} is "{member}"', 40
 
+    def not_chosen(self, choice: str, member: str) -> tuple[str, int]:
+        """Say what a choice is not."""
+        return f'{choice} is not "{member}"', 40
+
     def arithmetic(self, operator: str, left: str, right: str) -> str:
         """Show an operation."""
         return f"{left} {operator} {right}"
 
     def extreme(self, function: str, items: list[str]) -> str:
         """Say which is taken."""
-        word = "smaller" if function == "min" else "larger"
+        if len(items) == 2:
+            word = "smaller" if function == "min" else "larger"
+        else:
+            word = "smallest" if function == "min" else "largest"
         return f"the {word} of {', '.join(items[:-1])} and {items[-1]}"
 
     def compare(self, first: str, rest: list[tuple[str, str]]) -> str:
@@ -1059,7 +1153,7 @@ class WordsPrinter(Printer):
         for said, denied in (
             (" is given", " is not given"),
             (" is true", " is false"),
-            (" equals ", " differs from "),
+            (" is a bool", " is not a bool"),
         ):
             if item.count(said) == 1 and " and " not in item and " or " not in item:
                 return item.replace(said, denied)

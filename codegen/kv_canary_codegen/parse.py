@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -121,7 +122,7 @@ KEYS: dict[str, dict[str, bool]] = {
     "size": {"size": False, "flag": False, "doc": True},
     "rule": {
         "id": True,
-        "argument": True,
+        "argument": False,
         "require": True,
         "message": True,
         "meaning": True,
@@ -135,7 +136,8 @@ KEYS: dict[str, dict[str, bool]] = {
 }
 """Every key of the language, by the mapping that it stands in; True: it must be there.
 
-`like` stands beside an argument's keys; spec/README.md is held to this table by a test.
+`like` stands beside an argument's keys. A kernel's rule must have `argument`; a struct's need not.
+spec/README.md is held to this table by a test.
 """
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -143,7 +145,10 @@ _MODULE_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _TENSOR = re.compile(r"\s*(?P<dtype>[A-Za-z_0-9]+)\s*\[(?P<dims>.*)\]\s*", re.DOTALL)
 _INTEGER = re.compile(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)")
 _MAX_RANK = 4
-_INT64_MAX = 2**63 - 1
+_KINDS = ("tensor", "scalar", "struct")
+_MAX_BLOCK = 1 << 20
+"""What Triton lets one block hold."""
+_RESERVED = (*language.KEYWORDS, *language.FUNCTIONS, "it", "tl", "triton", "torch", "constants")
 
 Entries = dict[str, tuple[Scalar, Node]]
 
@@ -153,28 +158,61 @@ class Reader:
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
+        self.lost = False
+        """Something that may give or read names could not be read: what is missing because of that
+        is no mistake of its own."""
+        self.mentioned: set[str] = set()
+        """Words of expressions that could not be read: they count as read."""
 
-    def mapping(self, node: Node | None, context: str, *, extra: tuple[str, ...] = ()) -> Entries:
-        """The entries of a mapping that may hold only the keys of its context."""
+    def mapping(
+        self, node: Node | None, context: str, *, extra: tuple[str, ...] = (), what: str = ""
+    ) -> Entries:
+        """The entries of a mapping that may hold only the keys of its context.
+
+        A misspelt key that stands for a missing one is reported, and then read as that one.
+        """
         keys = KEYS[context]
-        entries = self.any_mapping(node, f"a {context}" if "." not in context else context)
-        for name, (key, _) in list(entries.items()):
-            if name not in keys and name not in extra:
-                self.problems.unknown(key.span, f"key of a {context}", name, (*keys, *extra))
-                del entries[name]
-        if node is not None and isinstance(node, MappingNode):
+        named = what or _with_article(context)
+        entries = self.any_mapping(node, named)
+        for name, (key, value) in list(entries.items()):
+            if name in keys or name in extra:
+                continue
+            missing = [word for word in (*keys, *extra) if word not in entries]
+            near = nearest(name, missing) or nearest(name, keys)
+            advice = ""
+            if " " in name and isinstance(value, Scalar) and not value.text:
+                advice = '; text that holds a comma needs quotes: "..."'
+            self.problems.report(
+                key.span,
+                f"unknown key of {named}: `{name}`",
+                allowed=", ".join((*keys, *extra)) + advice,
+                near=near,
+            )
+            del entries[name]
+            if near in missing:
+                entries[near] = (key, value)
+            elif not advice:
+                self.lost = True
+        if isinstance(node, MappingNode):
             for name, required in keys.items():
                 if required and name not in entries:
                     self.problems.report(
-                        _head(node), f"this {context} has no `{name}`", allowed=f"`{name}: ...`"
+                        _head(node), f"{named} without `{name}`", allowed=f"`{name}: ...`"
                     )
+                    self.lost = True
         return entries
+
+    def entries_of(self, entries: Entries, key: str) -> Entries:
+        """The entries of a mapping under a key, without judging it."""
+        node = entries.get(key, (None, None))[1]
+        return {k.text: (k, v) for k, v in node} if isinstance(node, MappingNode) else {}
 
     def any_mapping(self, node: Node | None, what: str) -> Entries:
         """The entries of a mapping whose keys are names."""
         if node is None:
             return {}
         if not isinstance(node, MappingNode):
+            self.lost = True
             self.problems.report(node.span, f"{what} is a mapping", allowed="`key: value` entries")
             return {}
         return {key.text: (key, value) for key, value in node}
@@ -184,42 +222,51 @@ class Reader:
         if node is None:
             return ""
         if not isinstance(node, Scalar):
-            self.problems.report(node.span, f"{what} is text", allowed="one scalar")
+            self.problems.report(node.span, f"{what} is text", allowed=_ONE_TEXT)
             return ""
         if not node.text.strip():
             self.problems.report(node.span, f"{what} is empty", allowed="text")
         return " ".join(node.text.split())
 
     def texts(self, node: Node | None, what: str) -> tuple[str, ...]:
-        """A list of lines of text."""
-        return tuple(self.text(item, what) for item in self.items(node, what))
+        """A list of lines of text, one at least."""
+        if isinstance(node, SequenceNode) and not node.items:
+            self.problems.report(node.span, f"{what} is empty", allowed="`- text` lines")
+        return tuple(self.text(item, f"an item of {what}") for item in self.items(node, what))
 
     def items(self, node: Node | None, what: str) -> tuple[Node, ...]:
         """The items of a list."""
         if node is None:
             return ()
         if not isinstance(node, SequenceNode):
+            self.lost = True
             self.problems.report(node.span, f"{what} is a list", allowed="`- item` lines")
             return ()
         return node.items
 
-    def integer(self, node: Node | None, what: str) -> int:
-        """A literal integer."""
+    def integer(self, node: Node | None, what: str, fallback: int = 0) -> int:
+        """A literal integer of at most 64 bits; the fallback where there is none."""
         if node is None:
-            return 0
-        if not isinstance(node, Scalar) or not _INTEGER.fullmatch(node.text):
+            return fallback
+        text = node.text if isinstance(node, Scalar) else ""
+        if not _INTEGER.fullmatch(text):
             self.problems.report(node.span, f"{what} is an integer", allowed="12, -1 or 0x0C")
-            return 0
-        return int(node.text, 0)
+            return fallback
+        if len(text) > 20 or not -(1 << 63) <= int(text, 0) < 1 << 64:
+            self.problems.report(
+                node.span, f"{what} does not fit in 64 bits", allowed="-2**63 to 2**64 - 1"
+            )
+            return fallback
+        return int(text, 0)
 
     def boolean(self, node: Node | None, what: str) -> bool:
-        """True or false, and no other spelling."""
+        """True or false, and no other spelling; another is taken for what it seems to mean."""
         if node is None:
             return False
-        if not isinstance(node, Scalar) or node.text not in ("true", "false"):
+        word = node.text if isinstance(node, Scalar) else ""
+        if word not in ("true", "false"):
             self.problems.report(node.span, f"{what} is a truth value", allowed="true, false")
-            return False
-        return node.text == "true"
+        return word.lower() not in ("false", "no", "off", "0")
 
     def one_of(self, node: Node | None, what: str, allowed: Iterable[str]) -> str | None:
         """One of a closed set of words."""
@@ -239,10 +286,29 @@ class Reader:
             return None
         return node.text
 
+    def named(self, node: Node | None, what: str, known: Iterable[str]) -> str | None:
+        """One of the names that the spec gives."""
+        if node is None:
+            return None
+        if not isinstance(node, Scalar):
+            self.problems.report(node.span, f"{what} is one name", allowed=_ONE_TEXT)
+            return None
+        names = tuple(known)
+        if node.text in names:
+            return node.text
+        self.unknown(node.span, what, node.text, names)
+        return None
+
+    def unknown(self, span: Span, what: str, word: str, known: Iterable[str]) -> None:
+        """Report a name that nothing gives, unless what gives it may have been lost."""
+        if not self.lost:
+            self.problems.unknown(span, what, word, known)
+
     def name(self, key: Scalar, what: str) -> bool:
         """Whether a key can be a name in Python."""
         good = bool(_WORD.fullmatch(key.text)) and not keyword.iskeyword(key.text)
-        if not good or key.text in (*language.KEYWORDS, *language.FUNCTIONS, "it"):
+        if not good or key.text in _RESERVED:
+            self.lost = True
             self.problems.report(
                 key.span,
                 f"`{key.text}` cannot name {what}",
@@ -256,7 +322,7 @@ class Reader:
         if node is None:
             return _placeholder(wanted)
         if not isinstance(node, Scalar):
-            self.problems.report(node.span, f"{what} is an expression", allowed="one scalar")
+            self.problems.report(node.span, f"{what} is an expression", allowed=_ONE_TEXT)
             return _placeholder(wanted)
         return self.parse(node, node.text, 0, scope, wanted)
 
@@ -267,13 +333,36 @@ class Reader:
         try:
             return language.parse(text, scope, wanted)
         except ExprError as error:
+            self.refuse(scalar, text, start, error, error.message, error.allowed)
+            return _placeholder(wanted)
+
+    def refuse(
+        self,
+        scalar: Scalar,
+        text: str,
+        start: int,
+        error: ExprError,
+        message: str,
+        allowed: str | None,
+    ) -> None:
+        """Report what is wrong with an expression."""
+        self.mentioned.update(_WORD.findall(text))
+        if not (error.unknown and self.lost):
             self.problems.report(
                 scalar.at(start + error.start, error.length),
-                error.message,
-                allowed=error.allowed,
+                message,
+                allowed=allowed,
                 near=error.near,
             )
-            return _placeholder(wanted)
+
+
+_ONE_TEXT = "one text or number"
+
+
+def _with_article(context: str) -> str:
+    if "." in context:
+        return context
+    return f"{'an' if context[0] in 'aeiou' else 'a'} {context}"
 
 
 def _placeholder(wanted: Type) -> Expr:
@@ -303,6 +392,9 @@ class _KernelSource:
     shown: str
     entries: Entries
     span: Span
+    readable: bool
+    lost: bool
+    """Some of its keys could not be read."""
 
 
 class _SpecReader(Reader):
@@ -315,20 +407,35 @@ class _SpecReader(Reader):
         self.structs: dict[str, StructDef] = {}
         self.rule_ids: dict[str, Span] = {}
         self.related: list[tuple[Scalar, str]] = []
+        self.rules_lost = False
+        """Some rule has no id that could be read."""
+        self.circles: set[frozenset[str]] = set()
+        """Circles of `like` that were reported: each is met from all its arguments."""
+        self.shared_lost = False
+        """Some constant or struct could not be read."""
 
     def read(self) -> Spec:
         if not self.folder.is_dir():
-            whole = Span(file=self.shown, line=0, column=0)
+            missing = not self.folder.exists()
             self.problems.report(
-                whole, "there is no such spec folder", allowed="--spec FOLDER with a project.yaml"
+                Span(file=self.shown, line=0, column=0),
+                "there is no such spec folder" if missing else "this is a file",
+                allowed="a folder with a project.yaml",
             )
             self.problems.raise_if_any()
         project = self._project()
+        self.lost = False
         self._read_constants()
         self._read_structs()
+        self.shared_lost = self.lost
         sources = self._kernel_sources()
+        self.rules_lost |= any(not s.readable or s.lost for s in sources.values())
         kernels = []
         for source in sources.values():
+            if not source.readable:
+                continue
+            self.lost = self.shared_lost or source.lost
+            self.mentioned.clear()
             kernel = _KernelReader(self, source, sources).read()
             if kernel is not None:
                 kernels.append(kernel)
@@ -344,7 +451,9 @@ class _SpecReader(Reader):
 
     def _file(self, name: str, context: str) -> Entries:
         node = load(self.folder / name, f"{self.shown}/{name}", self.problems)
-        return self.mapping(node, context)
+        if node is None:
+            self.lost = True
+        return self.mapping(node, context, what=name)
 
     def _project(self) -> Project:
         entries = self._file("project.yaml", "project.yaml")
@@ -392,7 +501,7 @@ class _SpecReader(Reader):
                 continue
             fields = self.mapping(node, "constant")
             value_node = fields.get("value", (None, None))[1]
-            value = self.integer(value_node, f"the value of `{name}`")
+            value = self.integer(value_node, f"the value of `{name}`", fallback=1)
             power = self.boolean(fields.get("power_of_two", (None, None))[1], "`power_of_two`")
             if power and (value < 1 or value & (value - 1)) and value_node is not None:
                 near = 1 << max(0, value.bit_length() - 1) if value > 0 else 1
@@ -418,6 +527,7 @@ class _SpecReader(Reader):
 
     def _enum(self, name: str, key: Scalar, node: Node) -> EnumDef:
         fields = self.mapping(node, "enum")
+        flags = self.boolean(fields.get("flags", (None, None))[1], "`flags`")
         members: list[tuple[str, int, str]] = []
         values: dict[int, str] = {}
         for member, (member_key, member_node) in self.any_mapping(
@@ -426,12 +536,18 @@ class _SpecReader(Reader):
             self.name(member_key, "a member")
             parts = self.mapping(member_node, "member")
             value_node = parts.get("value", (None, None))[1]
-            value = self.integer(value_node, f"the value of `{member}`")
-            if value in values and value_node is not None:
+            value = self.integer(value_node, f"the value of `{member}`", fallback=-1)
+            if value_node is not None and value in values:
                 self.problems.report(
                     value_node.span,
                     f"{value} is already `{values[value]}`",
                     allowed="a number of its own for each member",
+                )
+            elif value_node is not None and flags and (value < 1 or value & (value - 1)):
+                self.problems.report(
+                    value_node.span,
+                    f"`{member}` is a flag, and {value} is no single bit",
+                    allowed="1, 2, 4, 8, ...",
                 )
             values[value] = member
             doc = self.text(parts.get("doc", (None, None))[1], "`doc`")
@@ -439,7 +555,7 @@ class _SpecReader(Reader):
         return EnumDef(
             name=name,
             doc=self.text(fields.get("doc", (None, None))[1], "`doc`"),
-            flags=self.boolean(fields.get("flags", (None, None))[1], "`flags`"),
+            flags=flags,
             members=tuple(members),
             span=key.span,
         )
@@ -468,11 +584,11 @@ class _SpecReader(Reader):
 
     def _struct(self, name: str, key: Scalar, node: Node) -> StructDef:
         parts = self.mapping(node, "struct")
+        size_entries = self.any_mapping(parts.get("sizes", (None, None))[1], "`sizes`")
         sizes = {
             size: self.text(doc, f"the meaning of `{size}`")
-            for size, (_, doc) in self.any_mapping(
-                parts.get("sizes", (None, None))[1], "`sizes`"
-            ).items()
+            for size, (size_key, doc) in size_entries.items()
+            if self.name(size_key, "a size")
         }
         scope = self.constant_scope() | {size: Symbol(name=size, kind=Kind.SIZE) for size in sizes}
         fields = []
@@ -483,7 +599,7 @@ class _SpecReader(Reader):
             if not self.name(field_key, "a field"):
                 continue
             entries = self.mapping(field_node, "field")
-            tensor_type = self.tensor_type(entries, scope, "struct size")
+            tensor_type = self.tensor_type(entries, scope, "size of the struct")
             initial = entries.get("initial", (None, None))[1]
             for dim in tensor_type.dims:
                 read.update(language.names_in(dim.expr))
@@ -506,9 +622,8 @@ class _SpecReader(Reader):
             flags=(),
             argument_key=False,
         )
-        size_keys = self.any_mapping(parts.get("sizes", (None, None))[1], "`sizes`")
-        for size, (size_key, _) in size_keys.items():
-            if size not in read:
+        for size, (size_key, _) in size_entries.items():
+            if size not in read | self.mentioned and not self.lost:
                 self.problems.report(
                     size_key.span,
                     f"no field of `{name}` has the size `{size}`",
@@ -535,8 +650,9 @@ class _SpecReader(Reader):
             return fallback
         match = _TENSOR.fullmatch(node.text) if isinstance(node, Scalar) else None
         if not isinstance(node, Scalar) or match is None:
+            self.lost = True
             self.problems.report(
-                node.span, "this is no tensor type", allowed="dtype[dim, ...], as in int64[bs]"
+                node.span, "this is no tensor type", allowed="dtype[size, ...], as in int64[bs]"
             )
             return fallback
         known = {item.value: item for item in Dtype}
@@ -545,63 +661,70 @@ class _SpecReader(Reader):
             self.problems.report(
                 node.at(match.start("dtype"), len(word)),
                 f"unknown dtype `{word}`",
-                allowed=sorted(known),
+                allowed=known,
                 near=nearest(word, known),
             )
-        dims = []
-        for text, start in _split(match.group("dims"), match.start("dims")):
-            at_least = text.lstrip().startswith(">=")
-            inner_start = start + (text.index(">=") + 2 if at_least else 0)
-            inner = text[text.index(">=") + 2 :] if at_least else text
-            dims.append(
-                Dim(expr=self._dim(node, inner, inner_start, scope, unknown), at_least=at_least)
-            )
+        dims = tuple(
+            self._dim(node, text, start, scope, unknown)
+            for text, start in _split(match.group("dims"), match.start("dims"))
+        )
         if not 1 <= len(dims) <= _MAX_RANK:
+            self.lost = True
             self.problems.report(
-                node.span, f"{len(dims)} dimensions", allowed=f"1 to {_MAX_RANK} dimensions"
+                node.span, f"a tensor of {len(dims)} dimensions", allowed=f"1 to {_MAX_RANK}"
             )
-        axes = self.texts(axes_node, "`axes`")
-        if axes_node is not None and len(axes) != len(dims):
-            self.problems.report(
-                axes_node.span,
-                f"{len(axes)} axes for a tensor of {len(dims)} dimensions",
-                allowed="one name for each dimension",
-            )
-        if axes_node is None:
-            axes = ("index",) if len(dims) == 1 else tuple(f"axis{i}" for i in range(len(dims)))
-        for axis, item in zip(axes, self.items(axes_node, "`axes`"), strict=False):
-            if not _WORD.fullmatch(axis) or axes.count(axis) > 1:
-                self.problems.report(
-                    item.span, f"`{axis}` cannot name an axis", allowed="a word, each once"
-                )
+            return fallback
         return TensorType(
             dtype=known.get(word, Dtype.INT64),
-            dims=tuple(dims),
-            axes=axes,
+            dims=dims,
+            axes=self._axes(axes_node, len(dims)),
             layout=Layout(layout or "contiguous"),
         )
 
-    def _dim(
-        self, node: Scalar, text: str, start: int, scope: language.Scope, unknown: str
-    ) -> Expr:
-        try:
-            return language.parse(text, scope, Type.INTEGER)
-        except ExprError as error:
-            match = _WORD.match(text, error.start)
-            message = error.message
-            allowed = error.allowed
-            if message.startswith("unknown name") and match:
-                message = f"unknown {unknown} `{match.group()}`"
-                if unknown == "size":
-                    message = f"size `{match.group()}` is bound by nothing"
-                    allowed = "a size that is a whole dimension of some tensor, or a scalar"
+    def _axes(self, node: Node | None, rank: int) -> tuple[str, ...]:
+        unnamed = ("index",) if rank == 1 else tuple(f"axis{i}" for i in range(rank))
+        if node is None:
+            return unnamed
+        axes: list[str] = []
+        for item in self.items(node, "`axes`"):
+            axis = self.text(item, "an axis")
+            if not _WORD.fullmatch(axis) or axis in axes:
+                self.problems.report(
+                    item.span, f"`{axis}` cannot name an axis", allowed="a word, each once"
+                )
+            axes.append(axis)
+        if len(axes) == rank:
+            return tuple(axes)
+        if isinstance(node, SequenceNode):
             self.problems.report(
-                node.at(start + error.start, error.length),
-                message,
-                allowed=allowed,
-                near=error.near,
+                node.span,
+                f"{len(axes)} axes for a tensor of {rank} dimension{'s' if rank != 1 else ''}",
+                allowed="one name for each dimension",
             )
-            return language.Integer(1)
+        return unnamed
+
+    def _dim(self, node: Scalar, text: str, start: int, scope: language.Scope, unknown: str) -> Dim:
+        at_least = text.lstrip().startswith(">=")
+        if at_least:
+            cut = text.index(">=") + 2
+            text, start = text[cut:], start + cut
+        try:
+            expr = language.parse(text, scope, Type.INTEGER)
+        except ExprError as error:
+            message, allowed = error.message, error.allowed
+            if error.unknown:
+                word = text[error.start : error.start + error.length]
+                message = f"unknown {unknown} `{word}`"
+                if unknown == "size":
+                    message = f"size `{word}` is bound by nothing"
+                    allowed = "a size that is a whole dimension of some tensor, or a scalar"
+            self.refuse(node, text, start, error, message, allowed)
+            return Dim(expr=language.Integer(1), at_least=at_least)
+        if isinstance(expr, language.Integer) and expr.value < 0:
+            self.problems.report(
+                node.at(start, len(text)), f"{expr.value} as a length", allowed="0 or more"
+            )
+        return Dim(expr=expr, at_least=at_least)
 
     def rules(
         self,
@@ -618,13 +741,11 @@ class _SpecReader(Reader):
         """A list of written rules. `reused`: another kernel's, read again in this one's scope."""
         found = []
         for item in self.items(node, "`rules`"):
-            if not argument_key and isinstance(item, MappingNode):
-                marker = Scalar(span=item.span, text="argument", quoted=False)
-                named = item.entries if any(k.text == "argument" for k, _ in item) else (
-                    *item.entries, (marker, Scalar(span=item.span, text=next(iter(arguments), ""),
-                                                   quoted=False)))  # fmt: skip
-                item = MappingNode(span=item.span, entries=named)
             entries = self.mapping(item, "rule")
+            if argument_key and "argument" not in entries and isinstance(item, MappingNode):
+                self.problems.report(
+                    _head(item), "a kernel's rule without `argument`", allowed="`argument: ...`"
+                )
             rule = self._rule(entries, item.span, stem, stage, scope, arguments, flags, reused)
             if rule is not None:
                 found.append(rule)
@@ -643,6 +764,9 @@ class _SpecReader(Reader):
     ) -> Rule | None:
         id_node = entries.get("id", (None, None))[1]
         if not isinstance(id_node, Scalar):
+            if id_node is not None:
+                self.text(id_node, "`id`")
+            self.rules_lost = True
             return None
         if not re.fullmatch(r"[a-z][a-z0-9_]*", id_node.text):
             self.problems.report(
@@ -659,8 +783,8 @@ class _SpecReader(Reader):
                     f"{self.rule_ids[rule_id].line}",
                     allowed="an id of its own for each rule",
                 )
-            self.rule_ids[rule_id] = id_node.span
-        argument = self.one_of(entries.get("argument", (None, None))[1], "argument", arguments)
+            self.rule_ids.setdefault(rule_id, id_node.span)
+        argument = self.named(entries.get("argument", (None, None))[1], "argument", arguments)
         require = self.expression(
             entries.get("require", (None, None))[1], "`require`", scope, Type.TRUTH
         )
@@ -669,7 +793,9 @@ class _SpecReader(Reader):
         related_node = entries.get("related", (None, None))[1]
         related = []
         for item in self.items(related_node, "`related`"):
-            if isinstance(item, Scalar):
+            if not isinstance(item, Scalar):
+                self.text(item, "an item of `related`")
+            else:
                 name = item.text if "." in item.text else f"{stem}.{item.text}"
                 related.append(name)
                 if not reused:
@@ -679,7 +805,7 @@ class _SpecReader(Reader):
             stage=stage,
             require=require,
             message=message,
-            argument=arguments.get(argument or "", argument or ""),
+            argument=arguments.get(argument or next(iter(arguments), ""), ""),
             meaning=self.text(entries.get("meaning", (None, None))[1], "`meaning`"),
             causes=self.texts(entries.get("causes", (None, None))[1], "`causes`"),
             fix=self.texts(entries.get("fix", (None, None))[1], "`fix`"),
@@ -694,7 +820,7 @@ class _SpecReader(Reader):
         if node is None:
             return ()
         if not isinstance(node, Scalar) or not node.text.strip():
-            self.problems.report(node.span, "`message` is text", allowed="one scalar")
+            self.text(node, "`message`")
             return ()
         pieces: list[Piece] = []
         at = 0
@@ -710,6 +836,7 @@ class _SpecReader(Reader):
                 self.problems.report(
                     node.at(at), "a `}` without its `{`", allowed="`}}` for the character itself"
                 )
+                self.mentioned.update(_WORD.findall(text))
             if text[at] != "{":
                 literal += text[at]
                 at += 1
@@ -719,6 +846,7 @@ class _SpecReader(Reader):
                 self.problems.report(
                     node.at(at), "a `{` without its `}`", allowed="`{{` for the character itself"
                 )
+                self.mentioned.update(_WORD.findall(text))
                 break
             if literal:
                 pieces.append(literal)
@@ -735,9 +863,7 @@ class _SpecReader(Reader):
         match = re.fullmatch(r"type\((\w+)\)", text)
         if match:
             if match.group(1) not in flags:
-                self.problems.unknown(
-                    node.at(start + 5, len(match.group(1))), "flag", match.group(1), flags
-                )
+                self.unknown(node.at(start + 5, len(match.group(1))), "flag", match.group(1), flags)
             return TypeName(match.group(1))
         symbol = scope.get(text)
         if symbol is not None and symbol.kind is Kind.FLAG:
@@ -746,14 +872,10 @@ class _SpecReader(Reader):
             return language.parse(text, scope, Type.INTEGER)
         except ExprError as error:
             message = error.message
-            if message.startswith("unknown name"):
-                message = f"the message names an unknown size `{text}`"
-            self.problems.report(
-                node.at(start + error.start, error.length),
-                message,
-                allowed=error.allowed,
-                near=error.near,
-            )
+            if error.unknown:
+                word = text[error.start : error.start + error.length]
+                message = f"the message names an unknown size `{word}`"
+            self.refuse(node, text, start, error, message, error.allowed)
             return language.Integer(0)
 
     def _example(
@@ -777,13 +899,17 @@ class _SpecReader(Reader):
             ).items():
                 symbol = known.get(name)
                 if symbol is None:
-                    self.problems.unknown(name_key.span, "size or argument", name, known)
+                    self.unknown(name_key.span, "size or argument", name, known)
                     continue
                 if symbol.kind is Kind.TENSOR:
-                    word = self.one_of(value, "presence", ("given", "none"))
+                    word = self.one_of(value, f"presence of `{name}`", ("given", "none"))
                 elif symbol.kind is Kind.CHOICE:
-                    word = self.one_of(value, "choice", symbol.members)
-                elif isinstance(value, Scalar) and value.text in ("true", "false"):
+                    word = self.one_of(value, f"value of `{name}`", symbol.members)
+                elif (
+                    symbol.kind is Kind.FLAG
+                    and isinstance(value, Scalar)
+                    and value.text in ("true", "false")
+                ):
                     word = value.text
                 else:
                     tree = self.expression(value, f"`{name}`", constants, Type.INTEGER)
@@ -807,10 +933,16 @@ class _SpecReader(Reader):
             )
         for path in paths:
             shown = f"{self.shown}/kernels/{path.name}"
+            whole = Span(file=shown, line=0, column=0)
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", path.stem) or keyword.iskeyword(path.stem):
+                self.problems.report(
+                    whole,
+                    f"`{path.stem}` cannot name a kernel",
+                    allowed="small letters, digits and _, and no reserved word",
+                )
             node = load(path, shown, self.problems)
-            if node is None:
-                continue
-            entries = self.mapping(node, "kernel")
+            self.lost = False
+            entries = self.mapping(node, "kernel") if node is not None else {}
             stem = entries.get("kernel", (None, None))[1]
             if isinstance(stem, Scalar) and stem.text != path.stem:
                 self.problems.report(
@@ -818,19 +950,41 @@ class _SpecReader(Reader):
                     f"kernel `{stem.text}` in a file called {path.name}",
                     allowed=f"`kernel: {path.stem}`",
                 )
-            if not re.fullmatch(r"[a-z][a-z0-9_]*", path.stem) or keyword.iskeyword(path.stem):
-                self.problems.report(
-                    Span(file=shown, line=0, column=0),
-                    f"`{path.stem}` cannot name a kernel",
-                    allowed="small letters, digits and _",
-                )
-            sources[path.stem] = _KernelSource(path.stem, shown, entries, _head(node))
+            elif stem is not None:
+                self.text(stem, "`kernel`")
+            sources[path.stem] = _KernelSource(
+                stem=path.stem,
+                shown=shown,
+                entries=entries,
+                span=whole if node is None else _head(node),
+                readable=node is not None,
+                lost=self.lost,
+            )
+        self._refuse_strays(folder, sources)
         return sources
+
+    def _refuse_strays(self, folder: Path, sources: Mapping[str, _KernelSource]) -> None:
+        """Files that somebody wrote for a kernel, and that nothing reads."""
+        for path in sorted(folder.glob("*.yml")):
+            self.problems.report(
+                Span(file=f"{self.shown}/kernels/{path.name}", line=0, column=0),
+                "nothing reads this file",
+                allowed=f"the name {path.stem}.yaml",
+            )
+        for path in sorted(folder.glob("*.py.jinja")):
+            stem = path.name.removesuffix(".py.jinja")
+            if stem not in sources:
+                self.problems.report(
+                    Span(file=f"{self.shown}/kernels/{path.name}", line=0, column=0),
+                    "this body belongs to no kernel",
+                    allowed=f"a spec {stem}.yaml beside it, or the folder fragments",
+                    near=nearest(stem, sources),
+                )
 
     def _check_launchers(self, kernels: list[Kernel]) -> None:
         seen: dict[str, Kernel] = {}
         for kernel in kernels:
-            if kernel.launcher in seen:
+            if kernel.launcher in seen and kernel.launcher:
                 self.problems.report(
                     kernel.span,
                     f"launcher `{kernel.launcher}` is already kernel "
@@ -841,7 +995,7 @@ class _SpecReader(Reader):
 
     def _check_related(self) -> None:
         for scalar, name in self.related:
-            if name not in self.rule_ids:
+            if name not in self.rule_ids and not self.rules_lost:
                 self.problems.unknown(scalar.span, "rule", name, self.rule_ids)
 
 
@@ -878,7 +1032,8 @@ class _KernelReader:
         return self.source.entries.get(key, (None, None))[1]
 
     def read(self) -> Kernel | None:
-        before = len(self.problems.found)
+        """The kernel, or None after reporting what is wrong with it."""
+        before = self.problems.count()
         stem = self.source.stem
         arguments_node = self.spec.any_mapping(self.node("arguments"), "`arguments`")
         merged = {
@@ -887,55 +1042,47 @@ class _KernelReader:
             if self.spec.name(key, "an argument")
         }
         self._bind_names(merged)
-        arguments = [
-            argument
-            for name, (key, node) in merged.items()
-            if (argument := self._argument(name, key, node)) is not None
-        ]
+        arguments = []
+        for name, (key, node) in merged.items():
+            with self._borrowing(arguments_node[name][1]):
+                argument = self._argument(name, key, node)
+            if argument is not None:
+                arguments.append(argument)
+            else:
+                self.spec.lost = True
         self._add_tensors(arguments)
-        derived = self._derived(merged)
         used = self._used_stems()
+        derived = self._derived(used)
         launcher_entries = self.spec.mapping(self.node("launcher"), "launcher")
+        launcher = self._launcher(launcher_entries)
         rules = self._all_rules(arguments, derived, launcher_entries, used)
         checked = self._checking_order(arguments)
         device_of = self._device_of(checked)
         variants = self._variants(arguments)
         blocks = self._blocks()
-        launch = self.spec.mapping(self.node("launch"), "launch")
-        grid_node = launch.get("grid", (None, None))[1]
-        grid_items = self.spec.items(grid_node, "`grid`")
-        if grid_node is not None and not 1 <= len(grid_items) <= 3:
-            self.problems.report(
-                grid_node.span, f"{len(grid_items)} grid dimensions", allowed="1 to 3"
-            )
-        block_scope = self.scope | {
-            name: Symbol(name=name, kind=Kind.CONSTANT, value=value) for name, value in blocks
-        }
-        grid = tuple(
-            self.spec.expression(item, "a grid dimension", block_scope, Type.INTEGER)
-            for item in grid_items
-        )
-        for dimension in grid:
-            self.read_names.update(language.names_in(dimension))
+        grid, num_warps = self._launch(blocks)
         ensures = self._ensures(arguments)
-        tensors = {t.identifier: t for t in _flatten(arguments)}
+        reference = self._reference()
+        summary = self.spec.text(self.node("summary"), "`summary`")
+        details = self.spec.text(self.node("details"), "`details`")
+        complete = not self.spec.lost
         body = BodyReader(
             folder=self.spec.folder / "kernels",
             shown_folder=f"{self.spec.shown}/kernels",
-            tensors=tensors,
+            tensors={t.identifier: t for t in _flatten(arguments)},
+            names=self._names_in_body(arguments, variants, blocks),
             problems=self.problems,
+            complete=complete,
         ).read(stem, self.source.span)
-        reference = self._reference()
-        if body is not None:
-            self._check_unread(arguments, derived, body, merged)
-        if len(self.problems.found) > before or body is None or not checked:
+        if body is not None and complete:
+            self._check_unread(arguments, derived, body, merged, {name for _, name in used})
+        if self.problems.count() > before or body is None or not complete:
             return None
-        num_warps = launch.get("num_warps", (None, None))[1]
         return Kernel(
             stem=stem,
-            summary=self.spec.text(self.node("summary"), "`summary`"),
-            details=self.spec.text(self.node("details"), "`details`"),
-            launcher=self.spec.text(launcher_entries.get("name", (None, None))[1], "`name`"),
+            summary=summary,
+            details=details,
+            launcher=launcher,
             reference=reference,
             arguments=tuple(arguments),
             checked=checked,
@@ -945,20 +1092,68 @@ class _KernelReader:
             variants=variants,
             blocks=blocks,
             grid=grid,
-            num_warps=4 if num_warps is None else self._warps(num_warps),
+            num_warps=num_warps,
             ensures=ensures,
             body=body,
             spec_path=f"kernels/{stem}.yaml",
             span=self.source.span,
         )
 
-    def _warps(self, node: Node) -> int:
-        value = self.spec.integer(node, "`num_warps`")
-        if value not in (1, 2, 4, 8, 16, 32):
+    def _borrowing(self, node: Node) -> AbstractContextManager[None]:
+        """While an argument is read: what its `like` brings in is another kernel's text."""
+        like = {k.text: v for k, v in node}.get("like") if isinstance(node, MappingNode) else None
+        return self.problems.borrowed(like.span) if like is not None else nullcontext()
+
+    def _names_in_body(
+        self,
+        arguments: list[Argument],
+        variants: tuple[str, ...],
+        blocks: tuple[tuple[str, int], ...],
+    ) -> frozenset[str]:
+        """What the kernel's signature and module give to its body."""
+        kinds = (Kind.SIZE, Kind.SCALAR, Kind.FLAG, Kind.CHOICE)
+        names = {name for name, symbol in self.scope.items() if symbol.kind in kinds}
+        names -= set(variants)
+        names |= {name.upper() for name in variants} | {name for name, _ in blocks}
+        names |= set(self.spec.constants)
+        for argument in arguments:
+            if isinstance(argument, ScalarArgument):
+                names |= {f"{argument.name}_{choice}".upper() for choice in argument.choices}
+        return frozenset(names)
+
+    def _launcher(self, entries: Entries) -> str:
+        node = entries.get("name", (None, None))[1]
+        name = self.spec.text(node, "`name`")
+        if node is not None and name and (not _WORD.fullmatch(name) or keyword.iskeyword(name)):
             self.problems.report(
-                node.span, f"{value} is no number of warps", allowed="1, 2, 4, 8, 16, 32"
+                node.span, f"`{name}` cannot name a launcher", allowed="letters, digits and _"
             )
-        return value
+        return name
+
+    def _launch(self, blocks: tuple[tuple[str, int], ...]) -> tuple[tuple[Expr, ...], int]:
+        """The grid and the warps of a launch."""
+        launch = self.spec.mapping(self.node("launch"), "launch")
+        grid_node = launch.get("grid", (None, None))[1]
+        items = self.spec.items(grid_node, "`grid`")
+        if isinstance(grid_node, SequenceNode) and not 1 <= len(items) <= 3:
+            self.problems.report(
+                grid_node.span, f"a grid of {len(items)} dimensions", allowed="1 to 3"
+            )
+        scope = self.scope | {
+            name: Symbol(name=name, kind=Kind.CONSTANT, value=value) for name, value in blocks
+        }
+        grid = tuple(
+            self.spec.expression(item, "a grid dimension", scope, Type.INTEGER) for item in items
+        )
+        for dimension in grid:
+            self.read_names.update(language.names_in(dimension))
+        node = launch.get("num_warps", (None, None))[1]
+        num_warps = self.spec.integer(node, "`num_warps`", fallback=4)
+        if node is not None and num_warps not in (1, 2, 4, 8, 16, 32):
+            self.problems.report(
+                node.span, f"{num_warps} is no number of warps", allowed="1, 2, 4, 8, 16, 32"
+            )
+        return grid, num_warps
 
     def _like(self, key: Scalar, node: Node, path: tuple[str, ...]) -> tuple[Scalar, Node]:
         """An argument's keys with those of the argument that it is like put under them."""
@@ -968,26 +1163,46 @@ class _KernelReader:
         if "like" not in own:
             return key, node
         target = own.pop("like")[1]
+        nothing = key, MappingNode(span=node.span, entries=())
         name = target.text if isinstance(target, Scalar) else ""
-        stem, _, argument = name.partition(".")
-        source = self.sources.get(stem)
-        if source is None:
-            self.problems.unknown(target.span, "kernel", stem, self.sources)
-            return key, MappingNode(span=node.span, entries=())
-        entries = self.spec.any_mapping(
-            source.entries.get("arguments", (None, None))[1], "`arguments`"
-        )
-        if argument not in entries:
-            known = [f"{stem}.{item}" for item in entries]
-            self.problems.unknown(target.span, "argument", name, known)
-            return key, MappingNode(span=node.span, entries=())
-        if name in path:
+        stem, dot, argument = name.partition(".")
+        if not dot:
+            self.spec.lost = True
+            known = [
+                f"{other}.{name}"
+                for other, source in self.sources.items()
+                if name in self.spec.entries_of(source.entries, "arguments")
+            ]
             self.problems.report(
                 target.span,
-                "a circle of `like`: " + " -> ".join((*path, name)),
-                allowed="an argument that is written out",
+                "`like` names a kernel and an argument",
+                allowed="like: kernel.argument",
+                near=known[0] if known else None,
             )
-            return key, MappingNode(span=node.span, entries=())
+            return nothing
+        source = self.sources.get(stem)
+        if source is None:
+            self.spec.unknown(target.span, "kernel", stem, self.sources)
+            self.spec.lost = True
+            return nothing
+        entries = self.spec.entries_of(source.entries, "arguments")
+        if argument not in entries:
+            if source.readable and not source.lost:
+                known = [f"{stem}.{item}" for item in entries]
+                self.spec.unknown(target.span, "argument", name, known)
+            self.spec.lost = True
+            return nothing
+        if name in path:
+            self.spec.lost = True
+            circle = (*path[path.index(name) :], name)
+            if frozenset(circle) not in self.spec.circles:
+                self.problems.report(
+                    target.span,
+                    "a circle of `like`: " + " -> ".join(circle),
+                    allowed="an argument that is written out",
+                )
+            self.spec.circles.add(frozenset(circle))
+            return nothing
         _, base = self._like(*entries[argument], (*path, name))
         if not isinstance(base, MappingNode):
             return key, base
@@ -1053,21 +1268,29 @@ class _KernelReader:
                 node.span, f"argument `{name}` is a mapping", allowed="{tensor: ..., doc: ...}"
             )
             return None
-        kinds = [k.text for k, _ in node if k.text in ("tensor", "scalar", "struct")]
-        if len(kinds) != 1:
-            if node.entries:
+        kinds = [k.text for k, _ in node if k.text in _KINDS]
+        if len(kinds) == 1:
+            if kinds == ["tensor"]:
+                entries = self.spec.mapping(node, "tensor argument")
+                return self._tensor(name, name, name, key.span, entries)
+            if kinds == ["scalar"]:
+                return self._scalar(name, key, node)
+            return self._struct_argument(name, key, node)
+        if node.entries or not self.spec.lost:
+            keys = [k for k, _ in node]
+            misspelt = next((k for k in keys if nearest(k.text, (*_KINDS, "like"))), None)
+            if kinds or misspelt is None:
+                what = " and ".join(kinds) if kinds else "neither tensor nor scalar nor struct"
                 self.problems.report(
                     key.span,
-                    f"argument `{name}` is " + (" and ".join(kinds) if kinds else "nothing"),
+                    f"argument `{name}` is {what}",
                     allowed="one of tensor:, scalar:, struct:, or like: another argument",
                 )
-            return None
-        if kinds == ["tensor"]:
-            entries = self.spec.mapping(node, "tensor argument")
-            return self._tensor(name, name, name, key.span, entries)
-        if kinds == ["scalar"]:
-            return self._scalar(name, key, node)
-        return self._struct_argument(name, key, node)
+            else:
+                self.problems.unknown(
+                    misspelt.span, "key of an argument", misspelt.text, (*_KINDS, "like")
+                )
+        return None
 
     def _tensor(
         self, path: str, identifier: str, called: str, span: Span, entries: Entries
@@ -1092,7 +1315,11 @@ class _KernelReader:
             domain = self.spec.expression(
                 parts.get("range", (None, None))[1], "`range`", scope, Type.TRUTH
             )
-            if "it" not in language.names_in(domain) and "range" in parts:
+            if (
+                "range" in parts
+                and "it" not in language.names_in(domain)
+                and "it" not in self.spec.mentioned
+            ):
                 self.problems.report(
                     parts["range"][1].span,
                     "this says nothing about the elements",
@@ -1110,13 +1337,14 @@ class _KernelReader:
         if sample_node is not None:
             scope = self.scope | {"i": Symbol(name="i", kind=Kind.ELEMENT)}
             sample = self.spec.expression(sample_node, "`sample`", scope, Type.INTEGER)
+            self.read_names.update(language.names_in(sample))
         called_node = entries.get("called", (None, None))[1]
         return TensorArgument(
             path=path,
             identifier=identifier,
             called=self.spec.text(called_node, "`called`") if called_node else called,
             type=tensor_type,
-            access=Access(access or "read"),
+            access=Access(access or "read_write"),
             optional=optional,
             values=values,
             sample=sample,
@@ -1128,8 +1356,8 @@ class _KernelReader:
     def _scalar(self, name: str, key: Scalar, node: MappingNode) -> ScalarArgument:
         entries = self.spec.mapping(node, "scalar argument")
         kind_node = entries["scalar"][1]
-        text = kind_node.text if isinstance(kind_node, Scalar) else ""
-        kind = ScalarKind.INT
+        text = self.spec.text(kind_node, "`scalar`")
+        kind: ScalarKind | None = None
         choices: tuple[str, ...] = ()
         enum = None
         if text in ("int", "bool"):
@@ -1137,15 +1365,17 @@ class _KernelReader:
         elif text.startswith("one of "):
             kind = ScalarKind.CHOICE
             choices = _choices(text)
-            if len(set(choices)) < 2 or not all(_WORD.fullmatch(c) for c in choices):
+            if len(set(choices)) < max(2, len(choices)) or not all(
+                _WORD.fullmatch(c) and c not in _RESERVED for c in choices
+            ):
                 self.problems.report(
-                    kind_node.span, "no choice", allowed="one of a, b, ...: two words or more"
+                    kind_node.span, "no choice", allowed="one of a, b, ...: two different words"
                 )
         elif text in self.spec.enums:
             kind = ScalarKind.ENUM
             enum = text
-        else:
-            self.problems.unknown(
+        elif text:
+            self.spec.unknown(
                 kind_node.span,
                 "scalar type",
                 text,
@@ -1153,7 +1383,7 @@ class _KernelReader:
             )
         default_node = entries.get("default", (None, None))[1]
         default = None
-        if default_node is not None:
+        if default_node is not None and kind is not None:
             if kind is ScalarKind.INT:
                 default = str(self.spec.integer(default_node, "`default`"))
             elif kind is ScalarKind.BOOL:
@@ -1166,7 +1396,7 @@ class _KernelReader:
         return ScalarArgument(
             name=name,
             called=self.spec.text(called, "`called`") if called else name,
-            kind=kind,
+            kind=kind or ScalarKind.INT,
             choices=choices,
             enum=enum,
             default=default,
@@ -1176,7 +1406,7 @@ class _KernelReader:
 
     def _struct_argument(self, name: str, key: Scalar, node: MappingNode) -> StructArgument | None:
         entries = self.spec.mapping(node, "struct argument")
-        struct_name = self.spec.one_of(entries["struct"][1], "struct", self.spec.structs)
+        struct_name = self.spec.named(entries["struct"][1], "struct", self.spec.structs)
         if struct_name is None:
             return None
         struct = self.spec.structs[struct_name]
@@ -1190,7 +1420,7 @@ class _KernelReader:
         known = {item.name for item in struct.fields}
         for field_name, (field_key, _) in overrides.items():
             if field_name not in known:
-                self.problems.unknown(field_key.span, f"field of {struct_name}", field_name, known)
+                self.spec.unknown(field_key.span, f"field of {struct_name}", field_name, known)
         fields = []
         for item in struct.fields:
             override_node = overrides.get(item.name, (None, None))[1]
@@ -1199,11 +1429,13 @@ class _KernelReader:
                 tensor_type = replace(
                     self.spec.tensor_type(own, self.scope, "size"), axes=item.type.axes
                 )
-                if tensor_type.rank != item.type.rank or tensor_type.dtype is not item.type.dtype:
+                if tensor_type.dims and (
+                    tensor_type.rank != item.type.rank or tensor_type.dtype is not item.type.dtype
+                ):
                     self.problems.report(
                         own["tensor"][1].span,
-                        f"`{struct_name}.{item.name}` is {item.type.dtype.value} "
-                        f"of {item.type.rank} dimensions",
+                        f"`{struct_name}.{item.name}` is {item.type.dtype.value} of "
+                        f"{item.type.rank} dimension{'s' if item.type.rank != 1 else ''}",
                         allowed="other names for its sizes, the same dtype and rank",
                     )
             else:
@@ -1228,7 +1460,7 @@ class _KernelReader:
                     identifier=identifier,
                     called=called,
                     type=tensor_type,
-                    access=Access(word or "read"),
+                    access=Access(word or "read_write"),
                     optional=item.optional,
                     values=contents.values,
                     sample=contents.sample,
@@ -1275,62 +1507,74 @@ class _KernelReader:
                 if dim.binds is None:
                     self.read_names.update(language.names_in(dim.expr))
 
-    def _derived(self, merged: Mapping[str, tuple[Scalar, Node]]) -> tuple[DerivedSize, ...]:
+    def _derived(self, used: tuple[tuple[Span, str], ...]) -> tuple[DerivedSize, ...]:
         """Derived sizes and flags, this kernel's and used ones, each after what it reads."""
-        pending: dict[str, tuple[Scalar, Node]] = {}
-        for stem in (*self._used_stems(), self.source.stem):
+        texts: dict[str, tuple[Span | None, Scalar, bool, Entries]] = {}
+        for place, stem in (*used, (None, self.source.stem)):
             node = self.sources[stem].entries.get("sizes", (None, None))[1]
-            pending |= self.spec.any_mapping(node, "`sizes`")
-        texts: dict[str, tuple[Scalar, bool, Entries]] = {}
-        for name, (key, node) in pending.items():
-            entries = self.spec.mapping(node, "size")
-            if not self.spec.name(key, "a size"):
-                continue
-            if ("size" in entries) == ("flag" in entries):
-                self.problems.report(
-                    key.span, f"`{name}` is no size and no flag", allowed="size: ..., or flag: ..."
-                )
-                continue
-            known = self.scope.get(name)
-            if known is not None and known.kind is not Kind.SIZE:
-                self.problems.report(
-                    key.span, f"`{name}` is already a {known.kind.value}", allowed="a new name"
-                )
-                continue
-            truth = "flag" in entries
-            value = entries["flag" if truth else "size"][1]
-            if not isinstance(value, Scalar):
-                self.problems.report(value.span, "this is an expression", allowed="one scalar")
-                continue
-            texts[name] = (value, truth, entries)
-        for name, (_, truth, _) in texts.items():
+            with self.problems.borrowed(place) if place is not None else nullcontext():
+                for name, (key, size_node) in self.spec.any_mapping(node, "`sizes`").items():
+                    entries = self.spec.mapping(size_node, "size")
+                    value = self._size_value(key, size_node, entries)
+                    if value is not None:
+                        texts[name] = (place, value, "flag" in entries, entries)
+                    else:
+                        self.spec.lost = True
+        for name, (_, _, truth, _) in texts.items():
             self.scope[name] = Symbol(name=name, kind=Kind.FLAG if truth else Kind.SIZE)
         found: dict[str, DerivedSize] = {}
-        for name, (value, truth, entries) in texts.items():
+        for name, (place, value, truth, entries) in texts.items():
             wanted = Type.TRUTH if truth else Type.INTEGER
-            found[name] = DerivedSize(
-                name=name,
-                expr=self.spec.parse(value, value.text, 0, self.scope, wanted),
-                truth=truth,
-                doc=self.spec.text(entries.get("doc", (None, None))[1], "`doc`"),
-                span=value.span,
-            )
+            with self.problems.borrowed(place) if place is not None else nullcontext():
+                found[name] = DerivedSize(
+                    name=name,
+                    expr=self.spec.parse(value, value.text, 0, self.scope, wanted),
+                    truth=truth,
+                    doc=self.spec.text(entries.get("doc", (None, None))[1], "`doc`"),
+                    span=value.span,
+                )
         return self._ordered(found)
+
+    def _size_value(self, key: Scalar, node: Node, entries: Entries) -> Scalar | None:
+        """The text of a derived size or flag, if its name and its keys are right."""
+        name = key.text
+        if not self.spec.name(key, "a size") or not isinstance(node, MappingNode):
+            return None
+        if ("size" in entries) == ("flag" in entries):
+            both = "size" in entries
+            self.problems.report(
+                key.span,
+                f"`{name}` is both a size and a flag" if both
+                else f"`{name}` is neither a size nor a flag",
+                allowed="size: ..., or flag: ...",
+            )  # fmt: skip
+            return None
+        known = self.scope.get(name)
+        if known is not None and known.kind is not Kind.SIZE:
+            self.problems.report(
+                key.span, f"`{name}` is already a {known.kind.value}", allowed="a new name"
+            )
+            return None
+        value = entries["flag" if "flag" in entries else "size"][1]
+        if not isinstance(value, Scalar):
+            self.problems.report(value.span, "this is an expression", allowed=_ONE_TEXT)
+            return None
+        return value
 
     def _ordered(self, found: dict[str, DerivedSize]) -> tuple[DerivedSize, ...]:
         ordered: dict[str, DerivedSize] = {}
-        reported = False
+        circles: set[str] = set()
 
         def visit(name: str, path: tuple[str, ...]) -> None:
-            nonlocal reported
             if name in path:
-                if not reported:
+                circle = (*path[path.index(name) :], name)
+                if not circles & set(circle):
                     self.problems.report(
-                        found[path[0]].span,
-                        "a circle of derived sizes: " + " -> ".join((*path, name)),
+                        found[name].span,
+                        "a circle of derived sizes: " + " -> ".join(circle),
                         allowed="sizes that lead back to tensors and scalars",
                     )
-                reported = True
+                circles.update(circle)
                 return
             if name in ordered or name not in found:
                 return
@@ -1343,22 +1587,26 @@ class _KernelReader:
             visit(name, ())
         return tuple(ordered.values())
 
-    def _used_stems(self) -> tuple[str, ...]:
-        stems = []
+    def _used_stems(self) -> tuple[tuple[Span, str], ...]:
+        """Kernels whose sizes and rules this one takes over, and where it says so."""
+        stems: dict[str, Span] = {}
         for item in self.spec.items(self.node("use"), "`use`"):
-            stem = self.spec.one_of(
-                item, "kernel", [s for s in self.sources if s != self.source.stem]
-            )
-            if stem is not None:
-                stems.append(stem)
-        return tuple(dict.fromkeys(stems))
+            known = [s for s in self.sources if s != self.source.stem]
+            stem = self.spec.named(item, "kernel", known)
+            if stem is not None and stem in stems:
+                self.problems.report(item.span, f"`{stem}` twice", allowed="each kernel once")
+            elif stem is not None:
+                stems[stem] = item.span
+                if not self.sources[stem].readable or self.sources[stem].lost:
+                    self.spec.lost = True
+        return tuple((span, stem) for stem, span in stems.items())
 
     def _all_rules(
         self,
         arguments: list[Argument],
         derived: tuple[DerivedSize, ...],
         launcher: Entries,
-        used: tuple[str, ...],
+        used: tuple[tuple[Span, str], ...],
     ) -> tuple[Rule, ...]:
         named = {a.name: a.name for a in arguments if not isinstance(a, TensorArgument)}
         for tensor in _flatten(arguments):
@@ -1376,16 +1624,17 @@ class _KernelReader:
             )
         )
         for key, stage in (("rules", Stage.SIZES), ("relations", Stage.RELATIONS)):
-            for stem in used:
-                rules += self.spec.rules(
-                    self.sources[stem].entries.get(key, (None, None))[1],
-                    stem=stem,
-                    stage=stage,
-                    scope=self.scope,
-                    arguments=named,
-                    flags=flags,
-                    reused=True,
-                )
+            for place, stem in used:
+                with self.problems.borrowed(place):
+                    rules += self.spec.rules(
+                        self.sources[stem].entries.get(key, (None, None))[1],
+                        stem=stem,
+                        stage=stage,
+                        scope=self.scope,
+                        arguments=named,
+                        flags=flags,
+                        reused=True,
+                    )
             rules += self.spec.rules(
                 self.node(key),
                 stem=self.source.stem,
@@ -1396,6 +1645,9 @@ class _KernelReader:
             )
         for rule in rules:
             self.read_names.update(language.names_in(rule.require))
+            for piece in rule.message:
+                if not isinstance(piece, str | TypeName):
+                    self.read_names.update(language.names_in(piece))
         return tuple(rules)
 
     def _checking_order(self, arguments: list[Argument]) -> tuple[TensorArgument, ...]:
@@ -1404,18 +1656,21 @@ class _KernelReader:
                  if not isinstance(a, ScalarArgument)}  # fmt: skip
         if node is None:
             return tuple(_flatten(arguments))
-        ordered = []
+        ordered: list[Argument] = []
         for item in self.spec.items(node, "`checking_order`"):
-            word = self.spec.one_of(item, "argument", named)
-            if word is not None:
+            word = self.spec.named(item, "tensor or struct argument", named)
+            if word is not None and named[word] in ordered:
+                self.problems.report(item.span, f"`{word}` twice", allowed="each argument once")
+            elif word is not None:
                 ordered.append(named[word])
         missing = [name for name in named if named[name] not in ordered]
-        if missing or len(ordered) != len(named):
+        if missing and isinstance(node, SequenceNode) and len(node.items) == len(ordered):
             self.problems.report(
                 node.span,
-                "`checking_order` does not name every tensor argument once",
-                allowed=", ".join(named),
+                "`checking_order` leaves out " + ", ".join(f"`{name}`" for name in missing),
+                allowed="every tensor and struct argument, each once",
             )
+        if missing:
             return tuple(_flatten(arguments))
         return tuple(_flatten(ordered))
 
@@ -1423,7 +1678,7 @@ class _KernelReader:
         node = self.node("device_of")
         required = {t.path: t for t in checked if not t.optional}
         required |= {t.identifier: t for t in checked if not t.optional}
-        word = self.spec.one_of(node, "required tensor", required)
+        word = self.spec.named(node, "required tensor", required)
         return required[word].path if word is not None else ""
 
     def _variants(self, arguments: list[Argument]) -> tuple[str, ...]:
@@ -1434,8 +1689,10 @@ class _KernelReader:
         ]
         found = []
         for item in self.spec.items(self.node("variants"), "`variants`"):
-            word = self.spec.one_of(item, "bool, choice or enum argument", finite)
-            if word is not None:
+            word = self.spec.named(item, "bool, choice or enum argument", finite)
+            if word in found:
+                self.problems.report(item.span, f"`{word}` twice", allowed="each argument once")
+            elif word is not None:
                 found.append(word)
                 self.read_names.add(word)
         return tuple(found)
@@ -1443,7 +1700,7 @@ class _KernelReader:
     def _blocks(self) -> tuple[tuple[str, int], ...]:
         found = []
         for name, (key, node) in self.spec.any_mapping(self.node("blocks"), "`blocks`").items():
-            value = self.spec.integer(node, f"`{name}`")
+            value = self.spec.integer(node, f"`{name}`", fallback=1)
             if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in self.spec.constants:
                 self.problems.report(
                     key.span,
@@ -1454,6 +1711,10 @@ class _KernelReader:
                 self.problems.report(
                     node.span, f"{value} is no power of two", allowed="1, 2, 4, 8, ..."
                 )
+            elif value > _MAX_BLOCK:
+                self.problems.report(
+                    node.span, f"a block of {value} elements", allowed=f"at most {_MAX_BLOCK}"
+                )
             found.append((name, value))
         return tuple(found)
 
@@ -1462,7 +1723,9 @@ class _KernelReader:
         text = self.spec.text(node, "`reference`")
         if node is not None and text and not _MODULE_FUNCTION.fullmatch(text):
             self.problems.report(
-                node.span, f"`{text}` is no reference", allowed="package.module:function"
+                node.span,
+                f"`{text}` does not name a function",
+                allowed="package.module:function",
             )
         return text
 
@@ -1482,6 +1745,7 @@ class _KernelReader:
 
     def _ensure(self, node: Node, outputs: Mapping[str, TensorArgument]) -> Ensure | None:
         text = node.text if isinstance(node, Scalar) else ""
+        self.spec.mentioned.update(_WORD.findall(text))
         name = r"(?P<tensor>[\w.]+)"
         forms = (
             (EnsureKind.EQUALS, rf"\s*{name}\s*\[(?P<a>[^\]]+)\]\s*==(?P<b>.+)"),
@@ -1494,9 +1758,16 @@ class _KernelReader:
             if match is None or not isinstance(node, Scalar):
                 continue
             tensor = match.group("tensor")
+            place = node.at(match.start("tensor"), len(tensor))
             if tensor not in outputs:
-                self.problems.unknown(
-                    node.at(match.start("tensor"), len(tensor)), "output", tensor, outputs
+                self.spec.unknown(place, "output", tensor, outputs)
+                return None
+            rank = outputs[tensor].type.rank
+            if kind in (EnsureKind.EQUALS, EnsureKind.NONDECREASING) and rank > 1:
+                self.problems.report(
+                    place,
+                    f"`{tensor}` has {rank} dimensions",
+                    allowed="an output of one dimension; `in` and `unchanged` take any",
                 )
                 return None
             operands = []
@@ -1526,17 +1797,16 @@ class _KernelReader:
         derived: tuple[DerivedSize, ...],
         body: Body,
         merged: Mapping[str, tuple[Scalar, Node]],
+        used: set[str],
     ) -> None:
-        read = self.read_names | body.words
+        read = self.read_names | body.words | self.spec.mentioned
         for access in body.accesses:
             for dim in access.tensor.type.dims:
                 read.update(language.names_in(dim.expr))
         used_derived = {
             name
-            for stem in self._used_stems()
-            for name in self.spec.any_mapping(
-                self.sources[stem].entries.get("sizes", (None, None))[1], "`sizes`"
-            )
+            for stem in used
+            for name in self.spec.entries_of(self.sources[stem].entries, "sizes")
         }
         for size in derived:
             if size.name not in read and size.name not in used_derived:

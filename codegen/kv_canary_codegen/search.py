@@ -27,7 +27,8 @@ from kv_canary_codegen.model import (
 )
 
 Number = int | bool | str
-MAX_REPAIRS = 300
+MAX_REPAIRS = 100
+UNBOUNDED = 1 << 62
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -100,6 +101,27 @@ class Plan:
     extents: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Single dimensions that differ from what their size says."""
 
+    def key(self) -> tuple[object, ...]:
+        """Equal for plans that build equal calls."""
+        return (
+            tuple(self.sizes.items()),
+            tuple(self.scalars.items()),
+            self.given,
+            tuple(self.explicit.items()),
+            tuple(self.extents.items()),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What a written rule reads, worked out once."""
+
+    require: Expr
+    names: tuple[str, ...]
+    flags: tuple[str, ...]
+    """Derived flags whose value, not only their type, is asked for."""
+    tensors: tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
@@ -120,6 +142,7 @@ class Search:
         self.explicit = explicit_sizes(kernel)
         self.derived = {d.name: d for d in kernel.derived}
         self.rules = tuple(c for c in self.checks if c.kind is CheckKind.WRITTEN)
+        self.reads = {c.id: self._reads(c.rule.require) for c in self.rules if c.rule is not None}
         scalars: dict[str, Number] = {s.name: _first_value(s, spec) for s in kernel.scalars}
         shared = {
             name
@@ -136,6 +159,17 @@ class Search:
         self.shared = frozenset(shared)
         repaired = self.repair(start, frozenset())
         self.base = repaired if repaired is not None else start
+
+    def _reads(self, require: Expr) -> Reads:
+        names = language.names_in(require)
+        asks_type = any(isinstance(node, language.IsBool) for node in language.walk(require))
+        flags = [n for n in names if n in self.derived and self.derived[n].truth]
+        return Reads(
+            require=require,
+            names=names,
+            flags=() if asks_type else tuple(flags),
+            tensors=language.tensors_in(require),
+        )
 
     # Building and judging calls.
 
@@ -269,24 +303,24 @@ class Search:
         return None
 
     def _written_message(self, check: Check, values: Values) -> str | None:
-        rule = check.rule
-        assert rule is not None
-        for name in language.names_in(rule.require):
-            if name not in values.names:
-                return None
-            if name in self.derived and not isinstance(values.names[name], int):
-                return None
-        for name in language.names_in(rule.require):
-            flag = self.derived.get(name)
-            reads_type = any(isinstance(n, language.IsBool) for n in language.walk(rule.require))
-            if flag and flag.truth and not isinstance(values.names[name], bool) and not reads_type:
-                return None
-        for tensor in language.tensors_in(rule.require):
-            if tensor not in values.strides:
-                return None
-        if language.evaluate(rule.require, values):
+        if not self._breaks(check, values):
             return None
-        return "".join(_show(piece, values) for piece in rule.message)
+        assert check.rule is not None
+        return "".join(_show(piece, values) for piece in check.rule.message)
+
+    def _breaks(self, check: Check, values: Values) -> bool:
+        """Whether all that a written rule reads is known, and the rule does not hold."""
+        reads = self.reads[check.id]
+        for name in reads.names:
+            if name not in values.names:
+                return False
+        for flag in reads.flags:
+            if not isinstance(values.names[flag], bool):
+                return False
+        for tensor in reads.tensors:
+            if tensor not in values.strides:
+                return False
+        return not language.evaluate(reads.require, values)
 
     def _shape_message(self, check: Check, call: Call, values: Values) -> str | None:
         tensor = check.subject
@@ -341,33 +375,33 @@ class Search:
     def _repaired(self, plan: Plan, fixed: frozenset[str], after: int) -> Plan | None:
         """Like repair, for the rules that stand after one of them only (-1: for all)."""
         queue = [plan]
-        seen = set()
-        for _ in range(MAX_REPAIRS):
-            if not queue:
+        seen = {plan.key()}
+        for current in queue:
+            if len(seen) > MAX_REPAIRS:
                 return None
-            current = queue.pop(0)
             values = self._values(self.call(current))
             broken = next(
                 (
                     check
                     for index, check in enumerate(self.rules)
-                    if index != after and self._written_message(check, values) is not None
+                    if index != after and self._breaks(check, values)
                 ),
                 None,
             )
             if broken is None:
                 return current
             assert broken.rule is not None
-            for changed in self._changes(current, broken.rule.require, fixed):
-                key = repr(changed)
-                if key not in seen:
-                    seen.add(key)
+            for changed in self._changes(current, broken.rule.require, fixed, values):
+                if changed.key() not in seen:
+                    seen.add(changed.key())
                     queue.append(changed)
         return None
 
-    def _changes(self, plan: Plan, rule: Expr, fixed: frozenset[str]) -> Iterator[Plan]:
+    def _changes(
+        self, plan: Plan, rule: Expr, fixed: frozenset[str], values: Values
+    ) -> Iterator[Plan]:
         """Plans that differ in one thing that a rule reads, likeliest first."""
-        numbers = self._numbers(plan, rule)
+        numbers = self._numbers(values, rule)
         for name in language.names_in(rule):
             if name in fixed:
                 continue
@@ -400,9 +434,8 @@ class Search:
             if tensor not in fixed:
                 yield replace(plan, given=plan.given ^ {tensor})
 
-    def _numbers(self, plan: Plan, rule: Expr) -> list[int]:
+    def _numbers(self, values: Values, rule: Expr) -> list[int]:
         """Integers worth trying: what a rule's parts amount to, and their neighbours."""
-        values = self._values(self.call(plan))
         found: dict[int, None] = {}
         for node in language.walk(rule):
             if language.type_of(node) is not Type.INTEGER:
@@ -423,8 +456,11 @@ class Search:
     def breaking(self, check: Check) -> tuple[Call, list[Broken]] | None:
         """The smallest call whose first broken rule is this one, and all that it breaks."""
         best: tuple[tuple[int, int], Call, list[Broken]] | None = None
-        for cost, call in self._candidates(check):
-            broken = self.broken(call)
+        if check.kind is CheckKind.WRITTEN:
+            candidates = self._written_candidates(check)
+        else:
+            candidates = ((cost, call, self.broken(call)) for cost, call in self._candidates(check))
+        for cost, call, broken in candidates:
             if not broken or broken[0].check is not check:
                 continue
             score = (len(broken), cost)
@@ -450,8 +486,6 @@ class Search:
                 call = self.call(base)
                 for value in (2**63, -(2**63) - 1):
                     yield 0, replace(call, scalars={**call.scalars, check.argument: value})
-            case CheckKind.WRITTEN:
-                yield from self._written_candidates(check)
             case _:
                 yield from self._tensor_candidates(check, base)
 
@@ -530,10 +564,11 @@ class Search:
                     yield repaired
         yield base
 
-    def _written_candidates(self, check: Check) -> Iterator[tuple[int, Call]]:
+    def _written_candidates(self, check: Check) -> Iterator[tuple[int, Call, list[Broken]]]:
         rule = check.rule
         assert rule is not None
         index = self.rules.index(check)
+        ceiling = [UNBOUNDED]
         presences = list(dict.fromkeys(
             [*language.present_in(rule.require)]
             + [self.binders[n][0].path for n in language.names_in(rule.require)
@@ -545,16 +580,24 @@ class Search:
             plan = replace(self.base, given=frozenset(given))
             for name, changed in self._variations(plan, rule.require):
                 fixed = frozenset({*name, *presences})
-                values = self._values(self.call(changed))
-                if self._written_message(check, values) is None:
+                call = self.call(changed)
+                if not self._breaks(check, self._values(call)):
                     continue
-                repaired = self._repaired(changed, fixed, after=index) or changed
-                yield self._cost(repaired), self.call(repaired)
+                if self._cost(changed) >= ceiling[0]:
+                    continue  # A smaller call breaks this rule alone.
+                broken = self.broken(call)
+                if len(broken) > 1:
+                    changed = self._repaired(changed, fixed, after=index) or changed
+                    call = self.call(changed)
+                    broken = self.broken(call)
+                if len(broken) == 1:
+                    ceiling[0] = min(ceiling[0], self._cost(changed))
+                yield self._cost(changed), call, broken
 
     def _variations(self, plan: Plan, rule: Expr) -> Iterator[tuple[tuple[str, ...], Plan]]:
         """Plans that differ in one name or extent that a rule reads, from real ones to explicit."""
         yield (), plan
-        numbers = self._numbers(plan, rule)
+        numbers = self._numbers(self._values(self.call(plan)), rule)
         for name in language.names_in(rule):
             scalar = next((s for s in self.kernel.scalars if s.name == name), None)
             if scalar is not None and scalar.kind is not ScalarKind.INT:

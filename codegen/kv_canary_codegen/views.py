@@ -439,7 +439,7 @@ class ValidatorView:
     tensor_terms: str
     bindings: tuple[str, ...]
     last_terms: str
-    only_explicit: str
+    certain: str
     inspection: tuple[str, ...]
     """Statements of the second function, one check each, with stage comments."""
     structs: tuple[str, ...]
@@ -475,7 +475,7 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
         tensor_terms=fast.tensors,
         bindings=fast.bindings,
         last_terms=fast.last,
-        only_explicit=fast.only_explicit,
+        certain=fast.certain,
         inspection=inspection,
         structs=tuple(sorted({s.struct for s in kernel.structs})),
         enums=tuple(sorted(enums)),
@@ -485,9 +485,8 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
 
 
 def _no_sizes(sizes: tuple[str, ...]) -> str:
-    return layout.chain(
-        "and", [f"{size} is None" for size in sizes], indent=4, head="derived = (", tail=")"
-    )
+    """A chain of `is`: None only where no size is given; one load and one test a size."""
+    return layout.chain("is", [*sizes, "None"], indent=4, head="derived = (", tail=")")
 
 
 class _Fast:
@@ -511,18 +510,23 @@ class _Fast:
         for check in checks:
             if check.rule is None:
                 continue
-            if _only_explicit(check.rule.require, kernel):
+            if _certain(check.rule.require, kernel):
                 skipped.append(check.id)
                 continue
-            last.append(f"# {check.id}\n{self._rule(check.rule)}")
+            term = self._rule(check.rule)
+            same = next((i for i, other in enumerate(last) if other.endswith(f"\n{term}")), None)
+            if same is None:
+                last.append(f"# {check.id}\n{term}")
+            else:
+                last[same] = f"# {check.id}\n{last[same]}"
         self.last = layout.chain(
             "and", [t for t in last if t] or ["True"], indent=8, head="return (", tail=")"
         )
         later = "\n".join([*self.bindings, self.last])
         self.tensors = self._condition([self._read_once(term, terms, later) for term in terms])
-        self.only_explicit = (
+        self.certain = (
             layout.commented(
-                "Only sizes given explicitly can break: " + ", ".join(skipped) + ".", indent=8
+                "Certain where no size is given: " + ", ".join(skipped) + ".", indent=8
             )
             if skipped
             else ""
@@ -546,17 +550,19 @@ class _Fast:
 
     def _first_terms(self) -> list[str]:
         terms = [f"isinstance({s.name}, {s.struct})" for s in self.kernel.structs]
+        extents = {dim.binds for t in self.kernel.tensors if not t.optional for dim in t.type.dims}
         for scalar in self.kernel.scalars:
             name = scalar.name
             match scalar.kind:
                 case ScalarKind.INT:
-                    terms.append(f"type({name}) is int")
-                    terms.append(f"{-(2**63)} <= {name} <= {2**63 - 1}")
+                    terms.append(f"{name}.__class__ is int")
+                    if name not in extents:  # An extent that it must equal is in range.
+                        terms.append(f"{-(2**63)} <= {name} <= {2**63 - 1}")
                 case ScalarKind.BOOL:
-                    terms.append(f"type({name}) is bool")
+                    terms.append(f"{name}.__class__ is bool")
                 case ScalarKind.CHOICE:
                     choices = ", ".join(layout.literal(choice) for choice in scalar.choices)
-                    terms.append(f"type({name}) is str")
+                    terms.append(f"{name}.__class__ is str")
                     terms.append(f"{name} in ({choices})")
                 case _:
                     terms.append(f"isinstance({name}, {scalar.enum})")
@@ -569,9 +575,9 @@ class _Fast:
         binders: dict[str, tuple[TensorArgument, int]],
     ) -> list[str]:
         name = tensor.identifier
-        terms = [f"isinstance({name}, Tensor)", f"{name}.dtype is {tensor.type.dtype.value}"]
-        if tensor.type.layout is Layout.CONTIGUOUS:
-            terms.append(f"{name}.is_contiguous()")
+        contiguous = tensor.type.layout is Layout.CONTIGUOUS
+        terms = [f"is_contiguous({name})" if contiguous else f"isinstance({name}, Tensor)"]
+        terms.append(f"{name}.dtype is {tensor.type.dtype.value}")
         if tensor.path == self.kernel.device_of:
             terms.append(f"(device := {name}.device) is not None")
         else:
@@ -587,8 +593,8 @@ class _Fast:
         else:
             terms.append(f"len({name}_shape := {name}.shape) == {tensor.type.rank}")
             bound = [binders.get(dim.binds or "", (None, 0)) for dim in tensor.type.dims]
-            if not tensor.optional and exact and all(b[0] is tensor for b in bound):
-                self.shaped[dims] = f"{name}_shape"
+            if not tensor.optional and exact and all(dim.binds for dim in tensor.type.dims):
+                self.shaped[dims] = f"{name}_shape"  # Its own lengths are checked below.
             for axis, check in enumerate(own):
                 if check is not None and bound[axis] != (tensor, axis):
                     self.pending.append(check)
@@ -608,7 +614,7 @@ class _Fast:
             + [
                 language.SourcePrinter().show(r.require)
                 for r in self.kernel.rules
-                if not _only_explicit(r.require, self.kernel)
+                if not _certain(r.require, self.kernel)
             ]
         )
         needed = set(re.findall(r"\w+", text))
@@ -645,7 +651,7 @@ class _Fast:
 
     def _rule(self, rule: Rule) -> str:
         printer = self._printer()
-        require = rule.require
+        require = _without_certain_bound(rule.require, self.kernel)
         if isinstance(require, language.Implies):
             require = language.Either((language.denied(require.left), require.right))
         if isinstance(require, language.Either):
@@ -659,20 +665,33 @@ class _Fast:
         return printer.show(require)
 
 
-def _only_explicit(require: Expr, kernel: Kernel) -> bool:
-    """Whether a rule holds by construction as long as no size is given explicitly."""
-    if isinstance(require, IsBool):
-        return True
-    if not isinstance(require, Compare) or len(require.rest) != 1:
-        return False
-    (operator, right), left = require.rest[0], require.first
-    if not isinstance(left, Name):
-        return False
+def _without_certain_bound(require: Expr, kernel: Kernel) -> Expr:
+    """`0 <= extent <= high` without its lower half, which an extent cannot break."""
+    match require:
+        case Compare(Integer(low), (("<=", Name(name, _) as extent), *rest)):
+            if low <= 0 and rest and name in kernel.binders():
+                return Compare(extent, tuple(rest))
+    return require
+
+
+def _certain(require: Expr, kernel: Kernel) -> bool:
+    """Whether a rule cannot break where no size is given and all lengths are right."""
     derived = {d.name: d.expr for d in kernel.derived}
-    if operator == "==" and derived.get(left.name) == right:
-        return True
-    bound = left.name in kernel.binders()
-    return bound and operator == ">=" and isinstance(right, Integer) and right.value <= 0
+    extents = {dim.binds for t in kernel.tensors if not t.optional for dim in t.type.dims}
+    match require:
+        case IsBool():
+            return True
+        case Compare(Name(name, _), (("==", right),)):
+            return derived.get(name) == right
+        case Compare(Name(name, _), ((">=", Integer(low)),)):
+            return low <= 0 and (name in kernel.binders() or name in extents)
+        case language.Implies(
+            language.Not(Name(flag, _)), Compare(Name(size, _), (("==", Integer(0)),))
+        ):
+            # Without the optional tensor that binds it, a size is 0.
+            tensor = kernel.binders().get(size, (None, 0))[0]
+            return tensor is not None and derived.get(flag) == language.Present(tensor.path)
+    return False
 
 
 class _Inspection:

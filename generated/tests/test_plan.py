@@ -1081,13 +1081,8 @@ BREAKING: list[Any] = [
     ),
     pytest.param(
         "plan_offsets.write_offsets_len_is_capacity_plus_one",
-        {
-            "write_plan_out.write_seed_slot_indices": T((0,), "int64"),
-            "req_pool_indices": T((0,), "int64"),
-            "prefix_lens": T((0,), "int64"),
-            "extend_seq_lens": T((0,), "int64"),
-        },
-        "kv-canary: write_offsets_len must equal write_req_capacity + 1, got 2 and 0",
+        {"write_plan_out.write_offsets": T((1,), "int64")},
+        "kv-canary: write_offsets_len must equal write_req_capacity + 1, got 1 and 1",
         [],
         id="plan_offsets.write_offsets_len_is_capacity_plus_one",
     ),

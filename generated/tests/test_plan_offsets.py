@@ -726,13 +726,8 @@ BREAKING: list[Any] = [
     ),
     pytest.param(
         "plan_offsets.write_offsets_len_is_capacity_plus_one",
-        {
-            "req_pool_indices": T((0,), "int64"),
-            "prefix_lens": T((0,), "int64"),
-            "extend_seq_lens": T((0,), "int64"),
-            "out_write_seed_slot_indices": T((0,), "int64"),
-        },
-        "kv-canary: write_offsets_len must equal write_req_capacity + 1, got 2 and 0",
+        {"out_write_offsets": T((1,), "int64")},
+        "kv-canary: write_offsets_len must equal write_req_capacity + 1, got 1 and 1",
         [],
         id="plan_offsets.write_offsets_len_is_capacity_plus_one",
     ),

@@ -12,7 +12,10 @@ from kv_canary_kernels.backends import (
     require_triton,
 )
 from kv_canary_kernels.structs import VerifyPlan, WritePlan
-from kv_canary_kernels.validators.plan import validate_plan
+from kv_canary_kernels.validators.plan import (
+    accepts_plan,
+    validate_plan,
+)
 
 
 def launch_canary_plan_kernels(
@@ -59,20 +62,34 @@ def launch_canary_plan_kernels(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
-    validate_plan(
-        verify_plan_out=verify_plan_out,
-        write_plan_out=write_plan_out,
-        req_pool_indices=req_pool_indices,
-        prefix_lens=prefix_lens,
-        extend_seq_lens=extend_seq_lens,
-        req_to_token=req_to_token,
-        swa_window_size=swa_window_size,
-        full_to_swa_index_mapping=full_to_swa_index_mapping,
-        verify_capacity=verify_capacity,
-        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
-        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
-    )
+    if not accepts_plan(
+        verify_plan_out,
+        write_plan_out,
+        req_pool_indices,
+        prefix_lens,
+        extend_seq_lens,
+        req_to_token,
+        swa_window_size,
+        full_to_swa_index_mapping,
+        verify_capacity,
+        req_to_verify_expected_tokens,
+        req_to_verify_expected_tokens_valid_lens,
+        kv_token_id_vs_position_offset,
+    ):
+        validate_plan(
+            verify_plan_out=verify_plan_out,
+            write_plan_out=write_plan_out,
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            extend_seq_lens=extend_seq_lens,
+            req_to_token=req_to_token,
+            swa_window_size=swa_window_size,
+            full_to_swa_index_mapping=full_to_swa_index_mapping,
+            verify_capacity=verify_capacity,
+            req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+            kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+        )
     launch = prepare_plan(
         verify_plan_out=verify_plan_out,
         write_plan_out=write_plan_out,

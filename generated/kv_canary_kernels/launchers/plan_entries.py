@@ -13,7 +13,10 @@ from kv_canary_kernels.backends import (
     reference_launch,
     require_triton,
 )
-from kv_canary_kernels.validators.plan_entries import validate_plan_entries
+from kv_canary_kernels.validators.plan_entries import (
+    accepts_plan_entries,
+    validate_plan_entries,
+)
 
 
 def launch_plan_entries_kernel(
@@ -68,22 +71,38 @@ def launch_plan_entries_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
-    validate_plan_entries(
-        req_pool_indices=req_pool_indices,
-        prefix_lens=prefix_lens,
-        req_to_token=req_to_token,
-        full_to_swa_index_mapping=full_to_swa_index_mapping,
-        verify_offsets_scratch=verify_offsets_scratch,
-        verify_enable=verify_enable,
-        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
-        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        out_verify_slot_indices=out_verify_slot_indices,
-        out_verify_expected_tokens=out_verify_expected_tokens,
-        out_verify_expected_positions=out_verify_expected_positions,
-        out_verify_prev_slot_indices=out_verify_prev_slot_indices,
-        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
-        swa_window_size=swa_window_size,
-    )
+    if not accepts_plan_entries(
+        req_pool_indices,
+        prefix_lens,
+        req_to_token,
+        full_to_swa_index_mapping,
+        verify_offsets_scratch,
+        verify_enable,
+        req_to_verify_expected_tokens,
+        req_to_verify_expected_tokens_valid_lens,
+        out_verify_slot_indices,
+        out_verify_expected_tokens,
+        out_verify_expected_positions,
+        out_verify_prev_slot_indices,
+        kv_token_id_vs_position_offset,
+        swa_window_size,
+    ):
+        validate_plan_entries(
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            req_to_token=req_to_token,
+            full_to_swa_index_mapping=full_to_swa_index_mapping,
+            verify_offsets_scratch=verify_offsets_scratch,
+            verify_enable=verify_enable,
+            req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+            out_verify_slot_indices=out_verify_slot_indices,
+            out_verify_expected_tokens=out_verify_expected_tokens,
+            out_verify_expected_positions=out_verify_expected_positions,
+            out_verify_prev_slot_indices=out_verify_prev_slot_indices,
+            kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+            swa_window_size=swa_window_size,
+        )
     launch = prepare_plan_entries(
         req_pool_indices=req_pool_indices,
         prefix_lens=prefix_lens,

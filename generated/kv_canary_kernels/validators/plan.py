@@ -11,6 +11,10 @@ from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 from kv_canary_kernels.structs import VerifyPlan, WritePlan
 
 
+# Unbound, it raises TypeError for whatever is no tensor: one call tells both.
+is_contiguous = Tensor.is_contiguous
+
+
 def validate_plan(
     *,
     verify_plan_out: VerifyPlan,
@@ -38,30 +42,31 @@ def validate_plan(
 ) -> None:
     """Raise ContractError unless every rule holds; sizes left None are read from the arguments."""
     derived = (
-        bs is None
-        and max_reqs is None
-        and max_seq_len is None
-        and lut_len is None
-        and token_rows is None
-        and token_columns is None
-        and write_offsets_len is None
-        and write_req_capacity is None
-        and has_swa_lut is None
-        and req_to_token_stride0 is None
+        bs
+        is max_reqs
+        is max_seq_len
+        is lut_len
+        is token_rows
+        is token_columns
+        is write_offsets_len
+        is write_req_capacity
+        is has_swa_lut
+        is req_to_token_stride0
+        is None
     )
     if derived and accepts_plan(
-        verify_plan_out=verify_plan_out,
-        write_plan_out=write_plan_out,
-        req_pool_indices=req_pool_indices,
-        prefix_lens=prefix_lens,
-        extend_seq_lens=extend_seq_lens,
-        req_to_token=req_to_token,
-        swa_window_size=swa_window_size,
-        full_to_swa_index_mapping=full_to_swa_index_mapping,
-        verify_capacity=verify_capacity,
-        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
-        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+        verify_plan_out,
+        write_plan_out,
+        req_pool_indices,
+        prefix_lens,
+        extend_seq_lens,
+        req_to_token,
+        swa_window_size,
+        full_to_swa_index_mapping,
+        verify_capacity,
+        req_to_verify_expected_tokens,
+        req_to_verify_expected_tokens_valid_lens,
+        kv_token_id_vs_position_offset,
     ):
         return
     broken = inspect_plan(
@@ -93,7 +98,6 @@ def validate_plan(
 
 
 def accepts_plan(
-    *,
     verify_plan_out: Any,
     write_plan_out: Any,
     req_pool_indices: Any,
@@ -107,16 +111,19 @@ def accepts_plan(
     req_to_verify_expected_tokens_valid_lens: Any,
     kv_token_id_vs_position_offset: Any,
 ) -> bool:
-    """Whether every rule holds, each attribute read once; on False, inspect has the last word."""
+    """Whether every rule holds, each attribute read once; what a launch pays in every step.
+
+    True is certain. On False, inspect_plan has the last word: it also takes what is
+    rare, a subclass of int for one, and says what is wrong.
+    """
     try:
         if not (
             isinstance(verify_plan_out, VerifyPlan)
             and isinstance(write_plan_out, WritePlan)
-            and type(swa_window_size) is int
+            and swa_window_size.__class__ is int
             and -9223372036854775808 <= swa_window_size <= 9223372036854775807
-            and type(verify_capacity) is int
-            and -9223372036854775808 <= verify_capacity <= 9223372036854775807
-            and type(kv_token_id_vs_position_offset) is int
+            and verify_capacity.__class__ is int
+            and kv_token_id_vs_position_offset.__class__ is int
             and -9223372036854775808 <= kv_token_id_vs_position_offset <= 9223372036854775807
         ):
             return False
@@ -130,37 +137,31 @@ def accepts_plan(
         out_write_seed_slot_indices = write_plan_out.write_seed_slot_indices
         out_write_num_valid_reqs = write_plan_out.write_num_valid_reqs
         if not (
-            isinstance(out_verify_slot_indices, Tensor)
+            is_contiguous(out_verify_slot_indices)
             and out_verify_slot_indices.dtype is int64
-            and out_verify_slot_indices.is_contiguous()
             and (device := out_verify_slot_indices.device) is not None
             and len(out_verify_slot_indices_shape := out_verify_slot_indices.shape) == 1
-            and isinstance(req_pool_indices, Tensor)
+            and is_contiguous(req_pool_indices)
             and req_pool_indices.dtype is int64
-            and req_pool_indices.is_contiguous()
             and req_pool_indices.device == device
             and len(req_pool_indices_shape := req_pool_indices.shape) == 1
-            and isinstance(prefix_lens, Tensor)
+            and is_contiguous(prefix_lens)
             and prefix_lens.dtype is int64
-            and prefix_lens.is_contiguous()
             and prefix_lens.device == device
             and prefix_lens.shape == req_pool_indices_shape
-            and isinstance(extend_seq_lens, Tensor)
+            and is_contiguous(extend_seq_lens)
             and extend_seq_lens.dtype is int64
-            and extend_seq_lens.is_contiguous()
             and extend_seq_lens.device == device
             and extend_seq_lens.shape == req_pool_indices_shape
-            and isinstance(req_to_token, Tensor)
+            and is_contiguous(req_to_token)
             and req_to_token.dtype is int32
-            and req_to_token.is_contiguous()
             and req_to_token.device == device
             and req_to_token.dim() == 2
             and (
                 full_to_swa_index_mapping is None
                 or (
-                    isinstance(full_to_swa_index_mapping, Tensor)
+                    is_contiguous(full_to_swa_index_mapping)
                     and full_to_swa_index_mapping.dtype is int64
-                    and full_to_swa_index_mapping.is_contiguous()
                     and full_to_swa_index_mapping.device == device
                     and len(full_to_swa_index_mapping_shape := full_to_swa_index_mapping.shape) == 1
                 )
@@ -168,9 +169,8 @@ def accepts_plan(
             and (
                 req_to_verify_expected_tokens is None
                 or (
-                    isinstance(req_to_verify_expected_tokens, Tensor)
+                    is_contiguous(req_to_verify_expected_tokens)
                     and req_to_verify_expected_tokens.dtype is int32
-                    and req_to_verify_expected_tokens.is_contiguous()
                     and req_to_verify_expected_tokens.device == device
                     and req_to_verify_expected_tokens.dim() == 2
                 )
@@ -178,51 +178,42 @@ def accepts_plan(
             and (
                 req_to_verify_expected_tokens_valid_lens is None
                 or (
-                    isinstance(req_to_verify_expected_tokens_valid_lens, Tensor)
+                    is_contiguous(req_to_verify_expected_tokens_valid_lens)
                     and req_to_verify_expected_tokens_valid_lens.dtype is int64
-                    and req_to_verify_expected_tokens_valid_lens.is_contiguous()
                     and req_to_verify_expected_tokens_valid_lens.device == device
                     and req_to_verify_expected_tokens_valid_lens.shape == req_pool_indices_shape
                 )
             )
-            and isinstance(out_verify_expected_tokens, Tensor)
+            and is_contiguous(out_verify_expected_tokens)
             and out_verify_expected_tokens.dtype is int64
-            and out_verify_expected_tokens.is_contiguous()
             and out_verify_expected_tokens.device == device
-            and len(out_verify_expected_tokens_shape := out_verify_expected_tokens.shape) == 1
-            and isinstance(out_verify_expected_positions, Tensor)
+            and out_verify_expected_tokens.shape == out_verify_slot_indices_shape
+            and is_contiguous(out_verify_expected_positions)
             and out_verify_expected_positions.dtype is int64
-            and out_verify_expected_positions.is_contiguous()
             and out_verify_expected_positions.device == device
-            and len(out_verify_expected_positions_shape := out_verify_expected_positions.shape) == 1
-            and isinstance(out_verify_prev_slot_indices, Tensor)
+            and out_verify_expected_positions.shape == out_verify_slot_indices_shape
+            and is_contiguous(out_verify_prev_slot_indices)
             and out_verify_prev_slot_indices.dtype is int64
-            and out_verify_prev_slot_indices.is_contiguous()
             and out_verify_prev_slot_indices.device == device
-            and len(out_verify_prev_slot_indices_shape := out_verify_prev_slot_indices.shape) == 1
-            and isinstance(out_verify_num_valid, Tensor)
+            and out_verify_prev_slot_indices.shape == out_verify_slot_indices_shape
+            and is_contiguous(out_verify_num_valid)
             and out_verify_num_valid.dtype is int32
-            and out_verify_num_valid.is_contiguous()
             and out_verify_num_valid.device == device
             and out_verify_num_valid.shape == (1,)
-            and isinstance(out_verify_enable, Tensor)
+            and is_contiguous(out_verify_enable)
             and out_verify_enable.dtype is int32
-            and out_verify_enable.is_contiguous()
             and out_verify_enable.device == device
             and out_verify_enable.shape == (1,)
-            and isinstance(out_write_offsets, Tensor)
+            and is_contiguous(out_write_offsets)
             and out_write_offsets.dtype is int64
-            and out_write_offsets.is_contiguous()
             and out_write_offsets.device == device
             and len(out_write_offsets_shape := out_write_offsets.shape) == 1
-            and isinstance(out_write_seed_slot_indices, Tensor)
+            and is_contiguous(out_write_seed_slot_indices)
             and out_write_seed_slot_indices.dtype is int64
-            and out_write_seed_slot_indices.is_contiguous()
             and out_write_seed_slot_indices.device == device
             and len(out_write_seed_slot_indices_shape := out_write_seed_slot_indices.shape) == 1
-            and isinstance(out_write_num_valid_reqs, Tensor)
+            and is_contiguous(out_write_num_valid_reqs)
             and out_write_num_valid_reqs.dtype is int32
-            and out_write_num_valid_reqs.is_contiguous()
             and out_write_num_valid_reqs.device == device
             and out_write_num_valid_reqs.shape == (1,)
         ):
@@ -233,31 +224,24 @@ def accepts_plan(
         write_req_capacity = out_write_seed_slot_indices_shape[0]
         has_swa_lut = full_to_swa_index_mapping is not None
         req_to_token_stride0 = req_to_token.stride()[0]
-        # Only sizes given explicitly can break: plan_offsets.write_req_capacity_non_negative,
-        # plan_offsets.lut_len_non_negative, plan_offsets.has_swa_lut_is_bool,
+        # Certain where no size is given: plan_offsets.write_req_capacity_non_negative,
+        # plan_offsets.verify_capacity_non_negative, plan_offsets.lut_len_non_negative,
+        # plan_offsets.has_swa_lut_is_bool, plan_offsets.lut_len_zero_without_lut,
         # plan_offsets.req_to_token_stride0_matches.
         return (
-            out_verify_expected_tokens_shape[0] == verify_capacity
-            and out_verify_expected_positions_shape[0] == verify_capacity
-            and out_verify_prev_slot_indices_shape[0] == verify_capacity
             # plan.lut_required_with_window
-            and (swa_window_size <= 0 or full_to_swa_index_mapping is not None)
+            (swa_window_size <= 0 or full_to_swa_index_mapping is not None)
+            # plan_offsets.bs_range
             # plan.bs_within_block
             and bs <= PLAN_BS_BLOCK_SIZE
             # plan.verify_capacity_matches_plan
             and verify_capacity == out_verify_slot_indices_shape[0]
-            # plan_offsets.bs_range
-            and 0 <= bs <= PLAN_BS_BLOCK_SIZE
             # plan_offsets.write_offsets_len_positive
             and write_offsets_len > 0
-            # plan_offsets.verify_capacity_non_negative
-            and verify_capacity >= 0
             # plan_offsets.req_to_token_stride0_positive
             and req_to_token_stride0 > 0
             # plan_offsets.lut_len_positive_with_lut
             and (not has_swa_lut or lut_len > 0)
-            # plan_offsets.lut_len_zero_without_lut
-            and (has_swa_lut or lut_len == 0)
             # plan_entries.expected_tokens_need_valid_lens
             and (
                 req_to_verify_expected_tokens is None
@@ -268,8 +252,8 @@ def accepts_plan(
             # plan_offsets.bs_within_write_req_capacity
             and bs <= write_req_capacity
         )
-    except RuntimeError:
-        # Tensors without strides, sparse or nested, refuse to be asked; inspect names them.
+    except (RuntimeError, TypeError):
+        # No tensor at all, or one without strides, sparse or nested: inspect names it.
         return False
 
 

@@ -9,6 +9,10 @@ from torch import Tensor, int32, int64
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 
 
+# Unbound, it raises TypeError for whatever is no tensor: one call tells both.
+is_contiguous = Tensor.is_contiguous
+
+
 def validate_plan_entries(
     *,
     req_pool_indices: Tensor,
@@ -35,29 +39,30 @@ def validate_plan_entries(
 ) -> None:
     """Raise ContractError unless every rule holds; sizes left None are read from the arguments."""
     derived = (
-        bs is None
-        and max_reqs is None
-        and max_seq_len is None
-        and lut_len is None
-        and token_rows is None
-        and token_columns is None
-        and verify_capacity is None
+        bs
+        is max_reqs
+        is max_seq_len
+        is lut_len
+        is token_rows
+        is token_columns
+        is verify_capacity
+        is None
     )
     if derived and accepts_plan_entries(
-        req_pool_indices=req_pool_indices,
-        prefix_lens=prefix_lens,
-        req_to_token=req_to_token,
-        full_to_swa_index_mapping=full_to_swa_index_mapping,
-        verify_offsets_scratch=verify_offsets_scratch,
-        verify_enable=verify_enable,
-        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
-        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        out_verify_slot_indices=out_verify_slot_indices,
-        out_verify_expected_tokens=out_verify_expected_tokens,
-        out_verify_expected_positions=out_verify_expected_positions,
-        out_verify_prev_slot_indices=out_verify_prev_slot_indices,
-        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
-        swa_window_size=swa_window_size,
+        req_pool_indices,
+        prefix_lens,
+        req_to_token,
+        full_to_swa_index_mapping,
+        verify_offsets_scratch,
+        verify_enable,
+        req_to_verify_expected_tokens,
+        req_to_verify_expected_tokens_valid_lens,
+        out_verify_slot_indices,
+        out_verify_expected_tokens,
+        out_verify_expected_positions,
+        out_verify_prev_slot_indices,
+        kv_token_id_vs_position_offset,
+        swa_window_size,
     ):
         return
     broken = inspect_plan_entries(
@@ -88,7 +93,6 @@ def validate_plan_entries(
 
 
 def accepts_plan_entries(
-    *,
     req_pool_indices: Any,
     prefix_lens: Any,
     req_to_token: Any,
@@ -104,62 +108,58 @@ def accepts_plan_entries(
     kv_token_id_vs_position_offset: Any,
     swa_window_size: Any,
 ) -> bool:
-    """Whether every rule holds, each attribute read once; on False, inspect has the last word."""
+    """Whether every rule holds, each attribute read once; what a launch pays in every step.
+
+    True is certain. On False, inspect_plan_entries has the last word: it also takes what is
+    rare, a subclass of int for one, and says what is wrong.
+    """
     try:
         if not (
-            type(kv_token_id_vs_position_offset) is int
+            kv_token_id_vs_position_offset.__class__ is int
             and -9223372036854775808 <= kv_token_id_vs_position_offset <= 9223372036854775807
-            and type(swa_window_size) is int
+            and swa_window_size.__class__ is int
             and -9223372036854775808 <= swa_window_size <= 9223372036854775807
         ):
             return False
         if not (
-            isinstance(out_verify_slot_indices, Tensor)
+            is_contiguous(out_verify_slot_indices)
             and out_verify_slot_indices.dtype is int64
-            and out_verify_slot_indices.is_contiguous()
             and (device := out_verify_slot_indices.device) is not None
             and len(out_verify_slot_indices_shape := out_verify_slot_indices.shape) == 1
-            and isinstance(req_pool_indices, Tensor)
+            and is_contiguous(req_pool_indices)
             and req_pool_indices.dtype is int64
-            and req_pool_indices.is_contiguous()
             and req_pool_indices.device == device
             and len(req_pool_indices_shape := req_pool_indices.shape) == 1
-            and isinstance(prefix_lens, Tensor)
+            and is_contiguous(prefix_lens)
             and prefix_lens.dtype is int64
-            and prefix_lens.is_contiguous()
             and prefix_lens.device == device
             and prefix_lens.shape == req_pool_indices_shape
-            and isinstance(req_to_token, Tensor)
+            and is_contiguous(req_to_token)
             and req_to_token.dtype is int32
-            and req_to_token.is_contiguous()
             and req_to_token.device == device
             and req_to_token.dim() == 2
             and (
                 full_to_swa_index_mapping is None
                 or (
-                    isinstance(full_to_swa_index_mapping, Tensor)
+                    is_contiguous(full_to_swa_index_mapping)
                     and full_to_swa_index_mapping.dtype is int64
-                    and full_to_swa_index_mapping.is_contiguous()
                     and full_to_swa_index_mapping.device == device
                     and full_to_swa_index_mapping.dim() == 1
                 )
             )
-            and isinstance(verify_offsets_scratch, Tensor)
+            and is_contiguous(verify_offsets_scratch)
             and verify_offsets_scratch.dtype is int64
-            and verify_offsets_scratch.is_contiguous()
             and verify_offsets_scratch.device == device
             and len(verify_offsets_scratch_shape := verify_offsets_scratch.shape) == 1
-            and isinstance(verify_enable, Tensor)
+            and is_contiguous(verify_enable)
             and verify_enable.dtype is int32
-            and verify_enable.is_contiguous()
             and verify_enable.device == device
             and verify_enable.shape == (1,)
             and (
                 req_to_verify_expected_tokens is None
                 or (
-                    isinstance(req_to_verify_expected_tokens, Tensor)
+                    is_contiguous(req_to_verify_expected_tokens)
                     and req_to_verify_expected_tokens.dtype is int32
-                    and req_to_verify_expected_tokens.is_contiguous()
                     and req_to_verify_expected_tokens.device == device
                     and req_to_verify_expected_tokens.dim() == 2
                 )
@@ -167,26 +167,22 @@ def accepts_plan_entries(
             and (
                 req_to_verify_expected_tokens_valid_lens is None
                 or (
-                    isinstance(req_to_verify_expected_tokens_valid_lens, Tensor)
+                    is_contiguous(req_to_verify_expected_tokens_valid_lens)
                     and req_to_verify_expected_tokens_valid_lens.dtype is int64
-                    and req_to_verify_expected_tokens_valid_lens.is_contiguous()
                     and req_to_verify_expected_tokens_valid_lens.device == device
                     and req_to_verify_expected_tokens_valid_lens.shape == req_pool_indices_shape
                 )
             )
-            and isinstance(out_verify_expected_tokens, Tensor)
+            and is_contiguous(out_verify_expected_tokens)
             and out_verify_expected_tokens.dtype is int64
-            and out_verify_expected_tokens.is_contiguous()
             and out_verify_expected_tokens.device == device
             and out_verify_expected_tokens.shape == out_verify_slot_indices_shape
-            and isinstance(out_verify_expected_positions, Tensor)
+            and is_contiguous(out_verify_expected_positions)
             and out_verify_expected_positions.dtype is int64
-            and out_verify_expected_positions.is_contiguous()
             and out_verify_expected_positions.device == device
             and out_verify_expected_positions.shape == out_verify_slot_indices_shape
-            and isinstance(out_verify_prev_slot_indices, Tensor)
+            and is_contiguous(out_verify_prev_slot_indices)
             and out_verify_prev_slot_indices.dtype is int64
-            and out_verify_prev_slot_indices.is_contiguous()
             and out_verify_prev_slot_indices.device == device
             and out_verify_prev_slot_indices.shape == out_verify_slot_indices_shape
         ):
@@ -200,8 +196,8 @@ def accepts_plan_entries(
                 or req_to_verify_expected_tokens_valid_lens is not None
             )
         )
-    except RuntimeError:
-        # Tensors without strides, sparse or nested, refuse to be asked; inspect names them.
+    except (RuntimeError, TypeError):
+        # No tensor at all, or one without strides, sparse or nested: inspect names it.
         return False
 
 
