@@ -143,7 +143,7 @@ spec/README.md is held to this table by a test.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MODULE_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _TENSOR = re.compile(r"\s*(?P<dtype>[A-Za-z_0-9]+)\s*\[(?P<dims>.*)\]\s*", re.DOTALL)
-_INTEGER = re.compile(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)")
+_INTEGER = re.compile(r"-?(0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
 _MAX_RANK = 4
 _KINDS = ("tensor", "scalar", "struct")
 _MAX_BLOCK = 1 << 20

@@ -826,6 +826,7 @@ class _Inspection:
                 layout.literal(size),
                 size,
                 layout.literal(tensor.called),
+                layout.literal(tensor.path),
                 str(tensor.type.rank),
                 str(axis),
             ]

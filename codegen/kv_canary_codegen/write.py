@@ -313,6 +313,8 @@ def _put_back(folder: Path, before: Mapping[str, Path | None]) -> tuple[str, ...
 
 
 def _put_back_file(place: Path, kept: Path) -> None:
+    if place.exists() and place.samefile(kept):
+        return  # Nothing had happened to it yet.
     try:
         os.replace(kept, place)
     except OSError:

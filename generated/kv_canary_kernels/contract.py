@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,8 +72,10 @@ def _notes(broken_rules: tuple[BrokenRule, ...]) -> Iterator[str]:
         yield f"found: {first.actual}"
     if first.expected:
         yield f"wanted: {first.expected}"
+    words = set(re.findall(r"\w+", f"{first.message} {first.expected}"))
     for size in first.sizes:
-        yield f"size: {size}"
+        if size.name in words:
+            yield f"size: {size}"
     fix = rules.fix_of(first.rule_id)
     if fix:
         yield f"fix: {fix}"
@@ -223,17 +226,28 @@ class Inspection:
             )
 
     def size(
-        self, name: str, given: Any, tensor: str, rank: int, axis: int, *, absent: bool = False
+        self,
+        name: str,
+        given: Any,
+        tensor: str,
+        path: str,
+        rank: int,
+        axis: int,
+        *,
+        absent: bool = False,
     ) -> int | None:
-        """A size as given, else as its binder has it; None while neither is known."""
+        """A size as given, else as its binder has it; None while neither is known.
+
+        `tensor` is the binder's name in messages, `path` how the caller passes it.
+        """
         if name in self._unsound:
             return None
         if given is not None:
             value, binder = int(given), "the caller"
         elif absent:
-            value, binder = 0, f"{tensor}, which is absent"
+            value, binder = 0, f"{path}, which is not given"
         elif self.ranked(tensor, rank):
-            value, binder = int(self._tensors[tensor].shape[axis]), f"{tensor}.shape[{axis}]"
+            value, binder = int(self._tensors[tensor].shape[axis]), f"{path}.shape[{axis}]"
         else:
             return None
         self._sizes[name] = BoundSize(name=name, value=value, binder=binder)

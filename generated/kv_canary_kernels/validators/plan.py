@@ -10,7 +10,6 @@ from kv_canary_kernels.constants import PLAN_BS_BLOCK_SIZE
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 from kv_canary_kernels.structs import VerifyPlan, WritePlan
 
-
 # Unbound, it raises TypeError for whatever is no tensor: one call tells both.
 is_contiguous = Tensor.is_contiguous
 
@@ -483,13 +482,14 @@ def inspect_plan(
     )
 
     # Sizes: as given, else from the first argument that has them.
-    bs = inspection.size("bs", bs, "req_pool_indices", 1, 0)
-    max_reqs = inspection.size("max_reqs", max_reqs, "req_to_token", 2, 0)
-    max_seq_len = inspection.size("max_seq_len", max_seq_len, "req_to_token", 2, 1)
+    bs = inspection.size("bs", bs, "req_pool_indices", "req_pool_indices", 1, 0)
+    max_reqs = inspection.size("max_reqs", max_reqs, "req_to_token", "req_to_token", 2, 0)
+    max_seq_len = inspection.size("max_seq_len", max_seq_len, "req_to_token", "req_to_token", 2, 1)
     lut_len = inspection.size(
         "lut_len",
         lut_len,
         "lut_tensor",
+        "full_to_swa_index_mapping",
         1,
         0,
         absent=full_to_swa_index_mapping is None,
@@ -497,6 +497,7 @@ def inspect_plan(
     token_rows = inspection.size(
         "token_rows",
         token_rows,
+        "req_to_verify_expected_tokens",
         "req_to_verify_expected_tokens",
         2,
         0,
@@ -506,6 +507,7 @@ def inspect_plan(
         "token_columns",
         token_columns,
         "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
         2,
         1,
         absent=req_to_verify_expected_tokens is None,
@@ -514,6 +516,7 @@ def inspect_plan(
         "write_offsets_len",
         write_offsets_len,
         "out_write_offsets",
+        "write_plan_out.write_offsets",
         1,
         0,
     )
@@ -521,6 +524,7 @@ def inspect_plan(
         "write_req_capacity",
         write_req_capacity,
         "out_write_seed_slot_indices",
+        "write_plan_out.write_seed_slot_indices",
         1,
         0,
     )

@@ -8,7 +8,6 @@ from torch import Tensor, int32, int64
 
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 
-
 # Unbound, it raises TypeError for whatever is no tensor: one call tells both.
 is_contiguous = Tensor.is_contiguous
 
@@ -344,12 +343,13 @@ def inspect_plan_entries(
     inspection.int64("plan_entries.swa_window_size.int64", "swa_window_size", swa_window_size)
 
     # Sizes: as given, else from the first argument that has them.
-    bs = inspection.size("bs", bs, "req_pool_indices", 1, 0)
-    max_reqs = inspection.size("max_reqs", max_reqs, "req_to_token", 2, 0)
-    max_seq_len = inspection.size("max_seq_len", max_seq_len, "req_to_token", 2, 1)
+    bs = inspection.size("bs", bs, "req_pool_indices", "req_pool_indices", 1, 0)
+    max_reqs = inspection.size("max_reqs", max_reqs, "req_to_token", "req_to_token", 2, 0)
+    max_seq_len = inspection.size("max_seq_len", max_seq_len, "req_to_token", "req_to_token", 2, 1)
     lut_len = inspection.size(
         "lut_len",
         lut_len,
+        "full_to_swa_index_mapping",
         "full_to_swa_index_mapping",
         1,
         0,
@@ -359,6 +359,7 @@ def inspect_plan_entries(
         "token_rows",
         token_rows,
         "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
         2,
         0,
         absent=req_to_verify_expected_tokens is None,
@@ -367,6 +368,7 @@ def inspect_plan_entries(
         "token_columns",
         token_columns,
         "req_to_verify_expected_tokens",
+        "req_to_verify_expected_tokens",
         2,
         1,
         absent=req_to_verify_expected_tokens is None,
@@ -374,6 +376,7 @@ def inspect_plan_entries(
     verify_capacity = inspection.size(
         "verify_capacity",
         verify_capacity,
+        "out_verify_slot_indices",
         "out_verify_slot_indices",
         1,
         0,

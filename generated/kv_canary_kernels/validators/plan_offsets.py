@@ -9,7 +9,6 @@ from torch import Tensor, int32, int64
 from kv_canary_kernels.constants import PLAN_BS_BLOCK_SIZE
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 
-
 # Unbound, it raises TypeError for whatever is no tensor: one call tells both.
 is_contiguous = Tensor.is_contiguous
 
@@ -335,13 +334,14 @@ def inspect_plan_offsets(
     inspection.int64("plan_offsets.verify_capacity.int64", "verify_capacity", verify_capacity)
 
     # Sizes: as given, else from the first argument that has them.
-    bs = inspection.size("bs", bs, "req_pool_indices", 1, 0)
-    max_reqs = inspection.size("max_reqs", max_reqs, "req_to_token", 2, 0)
-    max_seq_len = inspection.size("max_seq_len", max_seq_len, "req_to_token", 2, 1)
+    bs = inspection.size("bs", bs, "req_pool_indices", "req_pool_indices", 1, 0)
+    max_reqs = inspection.size("max_reqs", max_reqs, "req_to_token", "req_to_token", 2, 0)
+    max_seq_len = inspection.size("max_seq_len", max_seq_len, "req_to_token", "req_to_token", 2, 1)
     lut_len = inspection.size(
         "lut_len",
         lut_len,
         "lut_tensor",
+        "full_to_swa_index_mapping",
         1,
         0,
         absent=full_to_swa_index_mapping is None,
@@ -350,12 +350,14 @@ def inspect_plan_offsets(
         "write_offsets_len",
         write_offsets_len,
         "out_write_offsets",
+        "out_write_offsets",
         1,
         0,
     )
     write_req_capacity = inspection.size(
         "write_req_capacity",
         write_req_capacity,
+        "out_write_seed_slot_indices",
         "out_write_seed_slot_indices",
         1,
         0,
