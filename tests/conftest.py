@@ -10,6 +10,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ POISON = {
     "write_seed_slot_indices": -7_000_008,
     "write_num_valid_reqs": -7_000_009,
     "verify_offsets_scratch": -7_000_010,
+    "verify_rotation": -7_000_011,
+    "verify_total": -7_000_012,
 }
 """What every element of an output holds before a launch, by output."""
 
@@ -39,6 +42,7 @@ ENTRY_FIELDS = (
     "verify_expected_positions",
     "verify_prev_slot_indices",
 )
+ROTATION_FIELDS = ("verify_rotation", "verify_total")
 SMALLEST_SCRATCH = 4096 + 1  # PLAN_BS_BLOCK_SIZE + 1, what the offsets kernel asks for
 
 
@@ -162,11 +166,19 @@ class PlanCalls:
         self.device = device
 
     def plan(self, inputs):
-        """Return every output of one `launch_canary_plan_kernels`, by name."""
+        """Return every output of one `launch_canary_plan_kernels`, by name.
+
+        Inputs that give the start of a rotation get `verify_rotation` and `verify_total` too.
+        """
         from kv_canary_kernels.launchers.plan import launch_canary_plan_kernels
         from kv_canary_kernels.structs import VerifyPlan, WritePlan
 
         outputs = self._poisoned_plan(inputs)
+        rotation = {}
+        if inputs.get("verify_rotation") is not None:
+            outputs |= {name: self._poisoned(name, 1) for name in ROTATION_FIELDS}
+            self._view(outputs["verify_rotation"]).fill_(inputs["verify_rotation"])
+            rotation = {name: self._view(outputs[name]) for name in ROTATION_FIELDS}
         views = {name: self._view(buffer) for name, buffer in outputs.items()}
         tensors = self._tensors(inputs)
         with self._left_unchanged(tensors):
@@ -183,6 +195,7 @@ class PlanCalls:
                 verify_capacity=inputs["verify_capacity"],
                 kv_token_id_vs_position_offset=inputs["kv_token_id_vs_position_offset"],
                 **tensors,
+                **rotation,
             )
         return {name: buffer.tolist() for name, buffer in outputs.items()}
 
@@ -336,7 +349,7 @@ def expected_outputs():
 
     def expected_outputs(inputs, expect):
         capacity, requests = inputs["verify_capacity"], inputs["write_req_capacity"]
-        return {name: guarded(name, expect[name], capacity) for name in ENTRY_FIELDS} | {
+        expected = {name: guarded(name, expect[name], capacity) for name in ENTRY_FIELDS} | {
             "verify_num_valid": guarded("verify_num_valid", [expect["verify_num_valid"]], 1),
             "enable": guarded("enable", [expect["enable"]], 1),
             "write_offsets": guarded("write_offsets", expect["write_offsets"], requests + 1),
@@ -347,6 +360,10 @@ def expected_outputs():
                 "write_num_valid_reqs", [expect["write_num_valid_reqs"]], 1
             ),
         }
+        for name in ROTATION_FIELDS:
+            if name in expect:
+                expected[name] = guarded(name, [expect[name]], 1)
+        return expected
 
     return expected_outputs
 
@@ -366,3 +383,348 @@ def expected_entries():
         }
 
     return expected_entries
+
+
+# Batches that nobody chose --------------------------------------------------------------------------
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+BOUNDARIES = (
+    *(sign * 2**power + step for power in (31, 32, 62) for sign in (-1, 1) for step in (-1, 0, 1)),
+    *(INT64_MIN, INT64_MIN + 1, -3, -2, -1, 0, 1, INT64_MAX - 1, INT64_MAX),
+)
+# What a NaN, an infinity or a pointer looks like when a table of integers is written over.
+FOREIGN_PATTERNS = {
+    32: (0x7FC00000, 0xFFC00000, 0x7F800001, 0x7F800000, 0xDEADBEEF, 0xCDCDCDCD),
+    64: (
+        *(0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0x7FF0000000000000),
+        *(0x7FC000007FC00000, 0x00007F2A5C000010, 0xDEADBEEFDEADBEEF),
+    ),
+}
+
+
+def as_signed(pattern, bits):
+    """The integer that the low bits of a pattern are in two's complement."""
+    pattern &= 2**bits - 1
+    return pattern - 2**bits if pattern >> (bits - 1) else pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What stays as it is when a captured launch is replayed: sizes, presence and scalars."""
+
+    bs: int
+    max_reqs: int
+    max_seq_len: int
+    lut_len: int | None = None
+    token_shape: tuple[int, int] | None = None
+    has_valid_lens: bool | None = None
+    verify_capacity: int
+    write_req_capacity: int
+    swa_window_size: int = 0
+    token_offset: int = 0
+    has_rotation: bool = False
+    has_total: bool = False
+
+    @classmethod
+    def draw(cls, random, *, most_requests, longest):
+        """Small sizes, empty ones among them; everything optional with or without."""
+        bs = random.randint(0, most_requests)
+        max_reqs = random.choice([0, 1, 2, 3, 4, 5, 8])
+        max_seq_len = random.choice([0, 1, 2, 3, 5, 8, random.randint(0, longest)])
+        has_table = random.random() < 0.6
+        has_tokens = random.random() < 0.6
+        rotates, counts = random.choice([(False, False), (True, True)])
+        if has_table and has_tokens:  # the other mixtures only here: each is a kernel to compile
+            rotates, counts = random.random() < 0.5, random.random() < 0.5
+        windows = [0, 0, 1, 3, longest, INT64_MAX] if has_table else [0]
+        most = bs * max_seq_len
+        return cls(
+            bs=bs,
+            max_reqs=max_reqs,
+            max_seq_len=max_seq_len,
+            lut_len=random.choice([1, 2, 7, 40]) if has_table else None,
+            token_shape=(
+                (random.choice([0, 1, max_reqs, max_reqs + 2]), random.choice([0, 1, max_seq_len]))
+                if has_tokens
+                else None
+            ),
+            has_valid_lens=has_tokens or random.random() < 0.2,
+            verify_capacity=random.choice([0, 1, bs, most // 3, most // 2, most, most + 7]),
+            write_req_capacity=bs + random.choice([0, 0, 1, 5, 300]),
+            swa_window_size=random.choice([*windows, -1, INT64_MIN]),
+            token_offset=random.choice([0, 0, 1, -1, 3, -3, INT64_MAX, INT64_MIN, 2**31]),
+            has_rotation=rotates,
+            has_total=counts,
+        )
+
+    def scalars(self):
+        """The integers of a call."""
+        return {
+            "swa_window_size": self.swa_window_size,
+            "verify_capacity": self.verify_capacity,
+            "kv_token_id_vs_position_offset": self.token_offset,
+        }
+
+    def batch(self, random, damage):
+        """Lists for every input of the plan launcher, about a share of each of them garbage."""
+        highest_slot = 5_000 if self.lut_len is None else self.lut_len - 1
+        token_rows, token_columns = self.token_shape or (0, 0)
+
+        def row(length, low, high, bits=64):
+            share = random.choice([0.0, damage, damage, 1.0]) if damage else 0.0
+            return [
+                self.garbage(random, bits)
+                if random.random() < share
+                else random.randint(low, max(low, high))
+                for _ in range(length)
+            ]
+
+        def table(rows, columns, low, high):
+            return [row(columns, low, high, bits=32) for _ in range(rows)]
+
+        return {
+            # A row is padding about once in max_reqs times.
+            "req_pool_indices": row(self.bs, 0, self.max_reqs - 1),
+            "prefix_lens": row(self.bs, 0, self.max_seq_len),
+            "extend_seq_lens": row(self.bs, 0, 3 * self.max_seq_len),
+            "req_to_token": table(self.max_reqs, self.max_seq_len, -1, highest_slot),
+            "full_to_swa_index_mapping": (
+                None if self.lut_len is None else row(self.lut_len, 0, 5_000)
+            ),
+            "req_to_verify_expected_tokens": (
+                None if self.token_shape is None else table(token_rows, token_columns, 0, 50_000)
+            ),
+            "req_to_verify_expected_tokens_valid_lens": (
+                row(self.bs, 0, self.max_seq_len) if self.has_valid_lens else None
+            ),
+            "verify_rotation": (
+                row(1, 0, self.bs * self.max_seq_len) if self.has_rotation else None
+            ),
+        }
+
+    def garbage(self, random, bits):
+        """One value that no sound table holds, or that sits at an edge."""
+        sizes = (self.bs, self.max_reqs, self.max_seq_len, self.lut_len or 0, self.verify_capacity)
+        kind = random.randrange(4)
+        if kind == 0:
+            pattern = random.getrandbits(bits)
+        elif kind == 1:
+            pattern = random.choice(BOUNDARIES)
+        elif kind == 2:
+            pattern = random.choice(sizes) + random.choice([-1, 0, 1])
+        else:
+            pattern = random.choice(FOREIGN_PATTERNS[bits])
+        return as_signed(pattern, bits)
+
+
+@pytest.fixture(scope="session")
+def frame_type():
+    """What makes batches: `Frame`."""
+    return Frame
+
+
+# Calls with every tensor inside one buffer ----------------------------------------------------------
+
+INT32_TENSORS = {
+    "req_to_token",
+    "req_to_verify_expected_tokens",
+    "verify_num_valid",
+    "enable",
+    "write_num_valid_reqs",
+    "verify_enable",
+    "out_verify_num_valid",
+    "out_verify_enable",
+    "out_write_num_valid_reqs",
+}
+END_GUARD = 301
+"""Poison at both ends of a buffer: more than the 256 entries that a program stores at once."""
+
+
+class Arena:
+    """Every tensor of a call, inputs and outputs, side by side in one poisoned buffer per dtype.
+
+    No two elements of poison are alike, so that poison which was read and written elsewhere is
+    seen too.
+    """
+
+    def __init__(self, shapes, device, random):
+        """Lay tensors of these shapes out, with guards of odd and even lengths between them."""
+        import torch
+
+        self._places = {}
+        self.buffers = {}
+        self._expected = {}
+        self.tensors = {}
+        for bits, dtype in ((32, torch.int32), (64, torch.int64)):
+            length = END_GUARD
+            for name, shape in shapes.items():
+                if (name in INT32_TENSORS) == (bits == 32):
+                    count = 1
+                    for extent in shape:
+                        count *= extent
+                    self._places[name] = (bits, length, count)
+                    length += count + random.randint(1, 65)
+            self.buffers[bits] = torch.empty(length + END_GUARD, dtype=dtype, device=device)
+        for name, (bits, start, count) in self._places.items():
+            self.tensors[name] = self.buffers[bits][start : start + count].view(shapes[name])
+        self._may_be = {}
+
+    def load(self, batch):
+        """Poison everything, then write the lists that a batch names; copied to the device."""
+        import torch
+
+        self._may_be = {}
+        for bits, buffer in self.buffers.items():
+            base = -70_000_000 if bits == 32 else -7_000_000_000
+            image = list(range(base, base - len(buffer), -1))
+            for name, values in batch.items():
+                if values is not None and self._places[name][0] == bits:
+                    flat = [*chain.from_iterable(values)] if values and is_table(values) else values
+                    _, start, count = self._places[name]
+                    assert len(flat) == count, name
+                    image[start : start + count] = flat
+            self._expected[bits] = image
+            buffer.copy_(torch.tensor(image, dtype=buffer.dtype))
+
+    def expect(self, **outputs):
+        """From its first element on, a tensor should hold these; all else what was loaded."""
+        for name, values in outputs.items():
+            bits, start, count = self._places[name]
+            assert len(values) <= count, name
+            self._expected[bits][start : start + len(values)] = values
+
+    def allow(self, name, index, values):
+        """One element may hold any of these; with `None` among them, also what was loaded."""
+        bits, start, _ = self._places[name]
+        place = start + index
+        self._may_be[bits, place] = [
+            self._expected[bits][place] if value is None else value for value in values
+        ]
+
+    def difference(self):
+        """Say where the buffers first differ from what is expected, or return None."""
+        for bits, buffer in self.buffers.items():
+            found, expected = buffer.tolist(), self._expected[bits]
+            if found == expected and not self._may_be:
+                continue
+            for place, (value, wanted) in enumerate(zip(found, expected, strict=True)):
+                allowed = self._may_be.get((bits, place), (wanted,))
+                if value not in allowed:
+                    return f"{self._name_of(bits, place)} is {value}, not {allowed}"
+        return None
+
+    def _name_of(self, bits, place):
+        for name, (name_bits, start, count) in self._places.items():
+            if name_bits == bits and start <= place < start + count:
+                return f"{name}[{place - start}] (flat)"
+        return f"a guard of the int{bits} buffer, at {place},"
+
+
+def is_table(values):
+    """Whether values are rows."""
+    return isinstance(values[0], list)
+
+
+class PlanArena(Arena):
+    """An arena for the plan launcher, that knows how to launch it and what the oracle expects."""
+
+    def __init__(self, frame, device, random):
+        self._frame = frame
+        shapes = {
+            "req_pool_indices": (frame.bs,),
+            "prefix_lens": (frame.bs,),
+            "extend_seq_lens": (frame.bs,),
+            "req_to_token": (frame.max_reqs, frame.max_seq_len),
+            **dict.fromkeys(ENTRY_FIELDS, (frame.verify_capacity,)),
+            "verify_num_valid": (1,),
+            "enable": (1,),
+            "write_offsets": (frame.write_req_capacity + 1,),
+            "write_seed_slot_indices": (frame.write_req_capacity,),
+            "write_num_valid_reqs": (1,),
+        }
+        if frame.lut_len is not None:
+            shapes["full_to_swa_index_mapping"] = (frame.lut_len,)
+        if frame.token_shape is not None:
+            shapes["req_to_verify_expected_tokens"] = frame.token_shape
+        if frame.has_valid_lens:
+            shapes["req_to_verify_expected_tokens_valid_lens"] = (frame.bs,)
+        if frame.has_rotation:
+            shapes["verify_rotation"] = (1,)
+        if frame.has_total:
+            shapes["verify_total"] = (1,)
+        names = random.sample(list(shapes), len(shapes))  # no tensor always has the same neighbour
+        super().__init__({name: shapes[name] for name in names}, device, random)
+
+    def launch(self):
+        """Call `launch_canary_plan_kernels` once."""
+        from kv_canary_kernels.launchers.plan import launch_canary_plan_kernels
+
+        launch_canary_plan_kernels(**self.arguments())
+
+    def arguments(self):
+        """The launcher's arguments."""
+        from kv_canary_kernels.structs import VerifyPlan, WritePlan
+
+        tensors = self.tensors
+        rotation = {name: tensors[name] for name in ROTATION_FIELDS if name in tensors}
+        return {
+            "verify_plan_out": VerifyPlan(
+                **{name: tensors[name] for name in (*ENTRY_FIELDS, "verify_num_valid", "enable")}
+            ),
+            "write_plan_out": WritePlan(
+                write_offsets=tensors["write_offsets"],
+                write_seed_slot_indices=tensors["write_seed_slot_indices"],
+                write_num_valid_reqs=tensors["write_num_valid_reqs"],
+            ),
+            **{
+                name: tensors[name]
+                for name in ("req_pool_indices", "prefix_lens", "extend_seq_lens", "req_to_token")
+            },
+            **{
+                name: tensors.get(name)
+                for name in (
+                    "full_to_swa_index_mapping",
+                    "req_to_verify_expected_tokens",
+                    "req_to_verify_expected_tokens_valid_lens",
+                )
+            },
+            **self._frame.scalars(),
+            **rotation,
+        }
+
+    def expect_plan_of(self, oracle, batch):
+        """Expect what the oracle makes of a batch; return its plan."""
+        inputs = batch | {
+            "verify_rotation": None
+            if batch["verify_rotation"] is None
+            else batch["verify_rotation"][0],
+            "write_req_capacity": self._frame.write_req_capacity,
+            **self._frame.scalars(),
+        }
+        plan = oracle.plan(**inputs)
+        if self._frame.has_rotation:
+            self.expect(verify_rotation=[plan.verify_rotation])
+        if self._frame.has_total:
+            rotated = oracle.plan(**inputs | {"verify_rotation": 0})
+            self.expect(verify_total=[rotated.verify_total])
+        self.expect(
+            **{name: getattr(plan, name) for name in ENTRY_FIELDS},
+            verify_num_valid=[plan.verify_num_valid],
+            enable=[plan.enable],
+            write_offsets=plan.write_offsets,
+            write_seed_slot_indices=plan.write_seed_slot_indices,
+            write_num_valid_reqs=[plan.write_num_valid_reqs],
+        )
+        return plan
+
+
+@pytest.fixture(scope="session")
+def arena_type():
+    """Tensors side by side in one poisoned buffer per dtype: `Arena`."""
+    return Arena
+
+
+@pytest.fixture(scope="session")
+def plan_arena_type():
+    """The same for the plan launcher: `PlanArena`."""
+    return PlanArena

@@ -59,6 +59,16 @@ class Plan:
     write_num_valid_reqs: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotatedPlan(Plan):
+    """What the plan launcher gives when a rotation is given, with how far its coverage goes."""
+
+    verify_total: int
+    """Entries that the step asked for, whether or not the plan holds them."""
+    verify_rotation: int
+    """Where the next step starts."""
+
+
 # One request -------------------------------------------------------------------------------------
 
 
@@ -267,6 +277,25 @@ def plan_entries(
     return plan
 
 
+def entries_written(
+    in_order: list[Entry], verify_capacity: int, verify_rotation: int | None
+) -> list[Entry]:
+    """All entries if the plan holds them; else none, or from the rotation's start on, in a ring."""
+    total = len(in_order)
+    if total <= verify_capacity:
+        return in_order
+    if verify_rotation is None:
+        return []
+    return [in_order[(verify_rotation + k) % total] for k in range(verify_capacity)]
+
+
+def next_rotation(total: int, verify_capacity: int, verify_rotation: int) -> int:
+    """The start advances by what was written, and only when not everything was."""
+    if total <= verify_capacity:
+        return verify_rotation
+    return (verify_rotation + verify_capacity) % total
+
+
 def plan(
     *,
     req_pool_indices: Row,
@@ -280,8 +309,12 @@ def plan(
     req_to_verify_expected_tokens: Table | None,
     req_to_verify_expected_tokens_valid_lens: Row | None,
     kv_token_id_vs_position_offset: int,
+    verify_rotation: int | None = None,
 ) -> Plan:
-    """The whole plan: the offsets, then the entries packed in batch order, then position order."""
+    """The whole plan: the offsets, then the entries packed in batch order, then position order.
+
+    With a rotation's start it is a `RotatedPlan`, and is never off for want of capacity.
+    """
     offsets = plan_offsets(
         req_pool_indices=req_pool_indices,
         prefix_lens=prefix_lens,
@@ -292,28 +325,37 @@ def plan(
         verify_capacity=verify_capacity,
         write_req_capacity=write_req_capacity,
     )
+    total = offsets.verify_offsets[-1]
     entries = plan_entries(
         req_pool_indices=req_pool_indices,
         prefix_lens=prefix_lens,
         req_to_token=req_to_token,
         full_to_swa_index_mapping=full_to_swa_index_mapping,
         verify_offsets_scratch=offsets.verify_offsets,
-        verify_enable=offsets.enable,
+        verify_enable=1,
         req_to_verify_expected_tokens=req_to_verify_expected_tokens,
         req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        verify_capacity=verify_capacity,
+        verify_capacity=total,
         kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
         swa_window_size=swa_window_size,
     )
-    packed = [entry for entries_here in entries for entry in entries_here]
-    return Plan(
-        verify_num_valid=offsets.verify_num_valid,
-        enable=offsets.enable,
-        verify_slot_indices=[entry.slot for entry in packed],
-        verify_expected_tokens=[entry.token for entry in packed],
-        verify_expected_positions=[entry.position for entry in packed],
-        verify_prev_slot_indices=[entry.previous_slot for entry in packed],
-        write_offsets=offsets.write_offsets,
-        write_seed_slot_indices=offsets.write_seed_slot_indices,
-        write_num_valid_reqs=offsets.write_num_valid_reqs,
+    in_order = [entry for entries_here in entries for entry in entries_here]
+    written = entries_written(in_order, verify_capacity, verify_rotation)
+    results = {
+        "verify_num_valid": offsets.verify_num_valid,
+        "enable": offsets.enable,
+        "verify_slot_indices": [entry.slot for entry in written],
+        "verify_expected_tokens": [entry.token for entry in written],
+        "verify_expected_positions": [entry.position for entry in written],
+        "verify_prev_slot_indices": [entry.previous_slot for entry in written],
+        "write_offsets": offsets.write_offsets,
+        "write_seed_slot_indices": offsets.write_seed_slot_indices,
+        "write_num_valid_reqs": offsets.write_num_valid_reqs,
+    }
+    if verify_rotation is None:
+        return Plan(**results)
+    return RotatedPlan(
+        **results | {"enable": 1},
+        verify_total=total,
+        verify_rotation=next_rotation(total, verify_capacity, verify_rotation),
     )

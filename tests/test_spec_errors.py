@@ -10,7 +10,7 @@ a line of dashes the whole error:
     spec/kernels/gather_tiles.yaml:16:13: unknown dtype `int46`
     ...
 
-Other changes: `PATH becomes` (the `+` lines are the whole file), `PATH becomes bytes HEX [times N]`,
+Other changes: `PATH becomes` (the `+` lines are the whole file), `PATH becomes bytes HEX times N`,
 `PATH is removed`, `PATH is a folder`.
 """
 
@@ -25,6 +25,7 @@ from kv_canary_codegen.parse import read_spec
 from kv_canary_codegen.source import SpecError
 
 HERE = Path(__file__).parent
+REPOSITORY = HERE.parent
 BASE = HERE / "bad_specs" / "base"
 CASES = sorted((HERE / "bad_specs").glob("*.txt"))
 SEVERAL_MISTAKES = {"many_mistakes_in_several_files": 6}
@@ -102,3 +103,77 @@ def test_a_spec_folder_that_is_a_file(spec):
     assert str(mistakes_in(spec / "project.yaml")) == (
         "spec: this is a file\n  allowed: a folder with a project.yaml"
     )
+
+
+# Damage of no particular kind ---------------------------------------------------------------------
+
+
+def damaged(text, chance):
+    """A text with one accident of an editor or a merge in it."""
+    lines = text.splitlines(keepends=True)
+    at = chance.randrange(len(lines))
+    place = chance.randrange(len(text))
+    match chance.randrange(9):
+        case 0:
+            del lines[at : at + chance.randint(1, 4)]
+        case 1:
+            lines.insert(at, chance.choice(lines))
+        case 2:
+            lines[at] = chance.choice(("  ", " ", "\t", "- ", "# ", "")) + lines[at].lstrip()
+        case 3:
+            words = re.findall(r"\w+|[^\w\s]", lines[at]) or [""]
+            lines[at] = lines[at].replace(chance.choice(words), chance.choice(words), 1)
+        case 4:
+            words = re.findall(r"\w+|[^\w\s]", text)
+            lines[at] = lines[at].replace(
+                chance.choice(lines[at].split() or [" "]), chance.choice(words), 1
+            )
+        case 5:
+            return text[:place]
+        case 6:
+            return text[:place] + text[place + chance.randint(1, 3) :]
+        case 7:
+            sign = chance.choice("\0\r\t\n\u2028\ufeffé(){}[]:,#&*!|>%@`\"'-+=<>~0123456789aZ_.\\")
+            return text[:place] + sign + text[place + chance.randint(0, 1) :]
+        case 8:
+            return (
+                text[:place] + chance.choice(("{{", "}}", "{%", "[" * 99, "(" * 99)) + text[place:]
+            )
+    return "".join(lines)
+
+
+def damage(folder, chance):
+    """Damage one to three files of a spec folder."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".yaml", ".jinja"))
+    for path in chance.choices(files, k=chance.randint(1, 3)):
+        text = path.read_text(encoding="utf-8")
+        if text:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.write(damaged(text, chance))
+
+
+def read_damaged(source, folder, seed):
+    """Read a damaged copy of a spec folder; anything but a model or a SpecError is a failure."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.md"))
+    damage(folder, random.Random(seed))
+    error = mistakes_in(folder)
+    if error is not None:
+        assert error.problems, f"seed {seed}"
+        for problem in error.problems:
+            assert re.match(r"spec(/[\w./-]+)?(:\d+:\d+)?: \S", str(problem)), f"seed {seed}"
+    return error
+
+
+def test_damaged_specs_never_end_in_a_traceback(tmp_path):
+    errors = [read_damaged(BASE, tmp_path / "base", seed) for seed in range(120)]
+    errors += [read_damaged(REPOSITORY / "spec", tmp_path / "ours", seed) for seed in range(24)]
+    assert sum(error is not None for error in errors) > len(errors) / 2
+
+
+@pytest.mark.soak
+def test_many_damaged_specs_never_end_in_a_traceback(tmp_path):
+    for seed in range(1000, 9000):
+        read_damaged(BASE, tmp_path / "base", seed)
+    for seed in range(1000, 3000):
+        read_damaged(REPOSITORY / "spec", tmp_path / "ours", seed)

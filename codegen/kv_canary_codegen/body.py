@@ -19,7 +19,7 @@ import builtins
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kv_canary_codegen.expr import Integer
@@ -177,6 +177,7 @@ class BodyReader:
         self._at(
             Span(file=shown, line=line_number, column=max(1, column), length=length),
             f"this is not Python: {tree.msg}",
+            allowed="Python, and {{ ... }} around a macro",
         )
         return None
 
@@ -198,7 +199,9 @@ class BodyReader:
     ) -> None:
         self._at(self._span(shown, node, within), message, allowed=allowed, near=near)
 
-    def _span(self, shown: str, node: ast.expr | ast.stmt, within: ast.expr | None = None) -> Span:
+    def _span(
+        self, shown: str, node: ast.expr | ast.stmt | ast.keyword, within: ast.expr | None = None
+    ) -> Span:
         """Where a node stands; `within`: the string that the node's text is the content of."""
         line = node.lineno
         start = node.col_offset
@@ -221,7 +224,7 @@ class BodyReader:
         """Whatever could reach memory without a guard."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and _RAW_ACCESS.fullmatch(node.attr):
-                owner = node.value.id if isinstance(node.value, ast.Name) else "..."
+                owner = ast.unparse(node.value)
                 self._report(
                     shown,
                     node,
@@ -503,7 +506,7 @@ class BodyReader:
                 call,
                 f"`{name}` has {rank} dimension{'s' if rank != 1 else ''}, "
                 f"and {count} {'are' if count != 1 else 'is'} indexed",
-                allowed="an index for each of " + ", ".join(tensor.type.axes),
+                allowed=f'{operation}("{name}", {", ".join(tensor.type.axes)}, ...)',
             )
             return None
         guards = self._guards(tensor, indices, options.get("guard"), call, shown)
@@ -542,9 +545,9 @@ class BodyReader:
         for keyword in call.keywords:
             if keyword.arg not in known:
                 word = f"`{keyword.arg}`" if keyword.arg else "`**`"
-                self._report(
-                    shown,
-                    keyword.value,
+                place = self._span(shown, keyword)
+                self._at(
+                    replace(place, length=len(keyword.arg or "**")),
                     f"unknown option {word} of `{operation}`",
                     allowed=", ".join(known),
                     near=nearest(keyword.arg or "", known),

@@ -413,11 +413,13 @@ class Parser:
         symbol = self.scope.get(self.token.text)
         if symbol is None or symbol.kind is not Kind.CHOICE:
             return None
-        self.take()
+        choice = self.take()
         operator = self.accept("==", "!=")
         if operator is None:
-            self.fail_here(
+            raise ExprError(
                 f"`{symbol.name}` is a choice: compare it with one of its values",
+                start=choice.start,
+                length=len(choice.text),
                 allowed=" · ".join(f"{symbol.name} == {member}" for member in symbol.members),
             )
         member = self.take()
@@ -428,6 +430,7 @@ class Parser:
                 length=len(member.text),
                 allowed=", ".join(symbol.members),
                 near=nearest(member.text, symbol.members),
+                unknown=True,
             )
         chosen = Chosen(symbol.name, member.text)
         return chosen if operator == "==" else Not(chosen)
@@ -547,7 +550,7 @@ class Parser:
                     f"`{symbol.name}` has no axis `{token.text}`",
                     start=token.start,
                     length=len(token.text),
-                    allowed=" ".join(str(i) for i in range(symbol.rank)),
+                    allowed=", ".join(str(i) for i in range(symbol.rank)),
                 )
             axis = int(token.text, 0)
         self.expect(")")
@@ -689,6 +692,11 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 def tensors_in(expr: Expr) -> tuple[str, ...]:
     """Tensors whose shape or stride a tree reads, in order, each once."""
     return tuple(dict.fromkeys(n.tensor for n in walk(expr) if isinstance(n, Length | Stride)))
+
+
+def conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """What a condition promises, one by one."""
+    return expr.items if isinstance(expr, Every) else (expr,)
 
 
 @cache

@@ -379,6 +379,16 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUp:
+    """A kernel that a launcher runs after its own, with arguments of the same names."""
+
+    stem: str
+    when: Expr | None
+    """None: always."""
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """One kernel: its arguments, rules, launch and body."""
 
@@ -386,6 +396,7 @@ class Kernel:
     summary: str
     details: str
     launcher: str
+    then: tuple[FollowUp, ...]
     reference: str
     """module:function."""
     arguments: tuple[Argument, ...]

@@ -26,6 +26,7 @@ from kv_canary_codegen.model import (
     EnumDef,
     Example,
     FieldDef,
+    FollowUp,
     Kernel,
     Layout,
     OnViolation,
@@ -49,6 +50,7 @@ from kv_canary_codegen.source import (
     Scalar,
     SequenceNode,
     Span,
+    listed,
     load,
     nearest,
 )
@@ -89,7 +91,8 @@ KEYS: dict[str, dict[str, bool]] = {
         "blocks": False,
         "ensures": False,
     },
-    "launcher": {"name": True, "rules": False},
+    "launcher": {"name": True, "rules": False, "then": False},
+    "then": {"kernel": True, "when": False},
     "tensor argument": {
         "tensor": True,
         "axes": False,
@@ -163,6 +166,8 @@ class Reader:
         is no mistake of its own."""
         self.mentioned: set[str] = set()
         """Words of expressions that could not be read: they count as read."""
+        self.missing: set[str] = set()
+        """Names that were reported as unknown: one report of each is enough."""
 
     def mapping(
         self, node: Node | None, context: str, *, extra: tuple[str, ...] = (), what: str = ""
@@ -213,7 +218,9 @@ class Reader:
             return {}
         if not isinstance(node, MappingNode):
             self.lost = True
-            self.problems.report(node.span, f"{what} is a mapping", allowed="`key: value` entries")
+            self.problems.report(
+                node.span, f"{what} must be a mapping", allowed="`key: value` entries"
+            )
             return {}
         return {key.text: (key, value) for key, value in node}
 
@@ -222,7 +229,7 @@ class Reader:
         if node is None:
             return ""
         if not isinstance(node, Scalar):
-            self.problems.report(node.span, f"{what} is text", allowed=_ONE_TEXT)
+            self.problems.report(node.span, f"{what} must be text", allowed=_ONE_TEXT)
             return ""
         if not node.text.strip():
             self.problems.report(node.span, f"{what} is empty", allowed="text")
@@ -240,7 +247,7 @@ class Reader:
             return ()
         if not isinstance(node, SequenceNode):
             self.lost = True
-            self.problems.report(node.span, f"{what} is a list", allowed="`- item` lines")
+            self.problems.report(node.span, f"{what} must be a list", allowed="`- item` lines")
             return ()
         return node.items
 
@@ -250,7 +257,9 @@ class Reader:
             return fallback
         text = node.text if isinstance(node, Scalar) else ""
         if not _INTEGER.fullmatch(text):
-            self.problems.report(node.span, f"{what} is an integer", allowed="12, -1 or 0x0C")
+            self.problems.report(
+                node.span, f"{what} must be an integer{_but(text)}", allowed="12, -1 or 0x0C"
+            )
             return fallback
         if len(text) > 20 or not -(1 << 63) <= int(text, 0) < 1 << 64:
             self.problems.report(
@@ -265,7 +274,9 @@ class Reader:
             return False
         word = node.text if isinstance(node, Scalar) else ""
         if word not in ("true", "false"):
-            self.problems.report(node.span, f"{what} is a truth value", allowed="true, false")
+            self.problems.report(
+                node.span, f"{what} must be true or false{_but(word)}", allowed="true, false"
+            )
         return word.lower() not in ("false", "no", "off", "0")
 
     def one_of(self, node: Node | None, what: str, allowed: Iterable[str]) -> str | None:
@@ -274,7 +285,7 @@ class Reader:
             return None
         known = tuple(allowed)
         if not isinstance(node, Scalar):
-            self.problems.report(node.span, f"{what} is one word", allowed=known)
+            self.problems.report(node.span, f"{what} must be one word", allowed=known)
             return None
         if node.text not in known:
             self.problems.report(
@@ -291,7 +302,7 @@ class Reader:
         if node is None:
             return None
         if not isinstance(node, Scalar):
-            self.problems.report(node.span, f"{what} is one name", allowed=_ONE_TEXT)
+            self.problems.report(node.span, f"{what} must be one name", allowed=_ONE_TEXT)
             return None
         names = tuple(known)
         if node.text in names:
@@ -301,8 +312,9 @@ class Reader:
 
     def unknown(self, span: Span, what: str, word: str, known: Iterable[str]) -> None:
         """Report a name that nothing gives, unless what gives it may have been lost."""
-        if not self.lost:
+        if not self.lost and word not in self.missing:
             self.problems.unknown(span, what, word, known)
+        self.missing.add(word)
 
     def name(self, key: Scalar, what: str) -> bool:
         """Whether a key can be a name in Python."""
@@ -322,7 +334,7 @@ class Reader:
         if node is None:
             return _placeholder(wanted)
         if not isinstance(node, Scalar):
-            self.problems.report(node.span, f"{what} is an expression", allowed=_ONE_TEXT)
+            self.problems.report(node.span, f"{what} must be an expression", allowed=_ONE_TEXT)
             return _placeholder(wanted)
         return self.parse(node, node.text, 0, scope, wanted)
 
@@ -347,21 +359,34 @@ class Reader:
     ) -> None:
         """Report what is wrong with an expression."""
         self.mentioned.update(_WORD.findall(text))
-        if not (error.unknown and self.lost):
-            self.problems.report(
-                scalar.at(start + error.start, error.length),
-                message,
-                allowed=allowed,
-                near=error.near,
-            )
+        self.lost |= not text.strip()
+        word = text[error.start : error.start + error.length]
+        if error.unknown and (self.lost or word in self.missing):
+            return
+        if error.unknown:
+            self.missing.add(word)
+        self.problems.report(
+            scalar.at(start + error.start, error.length), message, allowed=allowed, near=error.near
+        )
 
 
+_NOTHING = Symbol(name="", kind=Kind.CONSTANT)
 _ONE_TEXT = "one text or number"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+def _but(word: str) -> str:
+    return f", not `{word}`" if word else ""
 
 
 def _with_article(context: str) -> str:
     if "." in context:
         return context
+    if context in ("values", "launch"):
+        return f"`{context}`"
     return f"{'an' if context[0] in 'aeiou' else 'a'} {context}"
 
 
@@ -436,10 +461,12 @@ class _SpecReader(Reader):
                 continue
             self.lost = self.shared_lost or source.lost
             self.mentioned.clear()
+            self.missing.clear()
             kernel = _KernelReader(self, source, sources).read()
             if kernel is not None:
                 kernels.append(kernel)
-        self._check_launchers(kernels)
+        self._check_launchers(sources)
+        self._check_follow_ups(kernels)
         self._check_related()
         return Spec(
             project=project,
@@ -593,6 +620,7 @@ class _SpecReader(Reader):
         scope = self.constant_scope() | {size: Symbol(name=size, kind=Kind.SIZE) for size in sizes}
         fields = []
         read: set[str] = set()
+        self.missing.clear()
         for field_name, (field_key, field_node) in self.any_mapping(
             parts.get("fields", (None, None))[1], "`fields`"
         ).items():
@@ -623,7 +651,7 @@ class _SpecReader(Reader):
             argument_key=False,
         )
         for size, (size_key, _) in size_entries.items():
-            if size not in read | self.mentioned and not self.lost:
+            if size not in read | self.mentioned and not self.lost and not self.missing:
                 self.problems.report(
                     size_key.span,
                     f"no field of `{name}` has the size `{size}`",
@@ -671,7 +699,9 @@ class _SpecReader(Reader):
         if not 1 <= len(dims) <= _MAX_RANK:
             self.lost = True
             self.problems.report(
-                node.span, f"a tensor of {len(dims)} dimensions", allowed=f"1 to {_MAX_RANK}"
+                node.span,
+                f"a tensor of {len(dims)} dimensions",
+                allowed=f"1 to {_MAX_RANK} dimensions",
             )
             return fallback
         return TensorType(
@@ -686,19 +716,22 @@ class _SpecReader(Reader):
         if node is None:
             return unnamed
         axes: list[str] = []
+        good = True
         for item in self.items(node, "`axes`"):
             axis = self.text(item, "an axis")
             if not _WORD.fullmatch(axis) or axis in axes:
+                good = False
                 self.problems.report(
                     item.span, f"`{axis}` cannot name an axis", allowed="a word, each once"
                 )
             axes.append(axis)
-        if len(axes) == rank:
+        if good and len(axes) == rank:
             return tuple(axes)
-        if isinstance(node, SequenceNode):
+        self.lost = True
+        if good and isinstance(node, SequenceNode):
             self.problems.report(
                 node.span,
-                f"{len(axes)} axes for a tensor of {rank} dimension{'s' if rank != 1 else ''}",
+                f"{_count(len(axes), 'name')} for the axes of {_count(rank, 'dimension')}",
                 allowed="one name for each dimension",
             )
         return unnamed
@@ -719,10 +752,13 @@ class _SpecReader(Reader):
                     message = f"size `{word}` is bound by nothing"
                     allowed = "a size that is a whole dimension of some tensor, or a scalar"
             self.refuse(node, text, start, error, message, allowed)
+            self.missing.update(_WORD.findall(text))
             return Dim(expr=language.Integer(1), at_least=at_least)
         if isinstance(expr, language.Integer) and expr.value < 0:
             self.problems.report(
-                node.at(start, len(text)), f"{expr.value} as a length", allowed="0 or more"
+                node.at(start + len(text) - len(text.lstrip()), len(text.strip())),
+                f"{expr.value} as a length",
+                allowed="0 or more",
             )
         return Dim(expr=expr, at_least=at_least)
 
@@ -902,7 +938,7 @@ class _SpecReader(Reader):
                     self.unknown(name_key.span, "size or argument", name, known)
                     continue
                 if symbol.kind is Kind.TENSOR:
-                    word = self.one_of(value, f"presence of `{name}`", ("given", "none"))
+                    word = self.one_of(value, "presence", ("given", "none"))
                 elif symbol.kind is Kind.CHOICE:
                     word = self.one_of(value, f"value of `{name}`", symbol.members)
                 elif (
@@ -940,6 +976,7 @@ class _SpecReader(Reader):
                     f"`{path.stem}` cannot name a kernel",
                     allowed="small letters, digits and _, and no reserved word",
                 )
+                continue
             node = load(path, shown, self.problems)
             self.lost = False
             entries = self.mapping(node, "kernel") if node is not None else {}
@@ -981,17 +1018,38 @@ class _SpecReader(Reader):
                     near=nearest(stem, sources),
                 )
 
-    def _check_launchers(self, kernels: list[Kernel]) -> None:
-        seen: dict[str, Kernel] = {}
-        for kernel in kernels:
-            if kernel.launcher in seen and kernel.launcher:
+    def _check_launchers(self, sources: Mapping[str, _KernelSource]) -> None:
+        seen: dict[str, str] = {}
+        for source in sources.values():
+            node = self.entries_of(source.entries, "launcher").get("name", (None, None))[1]
+            if not isinstance(node, Scalar):
+                continue
+            if node.text in seen:
                 self.problems.report(
-                    kernel.span,
-                    f"launcher `{kernel.launcher}` is already kernel "
-                    f"`{seen[kernel.launcher].stem}`'s",
+                    node.span,
+                    f"launcher `{node.text}` is already kernel `{seen[node.text]}`'s",
                     allowed="a launcher of its own for each kernel",
                 )
-            seen[kernel.launcher] = kernel
+            seen.setdefault(node.text, source.stem)
+
+    def _check_follow_ups(self, kernels: list[Kernel]) -> None:
+        """What a follow-up kernel must have, its condition promises."""
+        known = {kernel.stem: kernel for kernel in kernels}
+        for kernel in kernels:
+            own = {tensor.path: tensor for tensor in kernel.tensors}
+            for follow_up in kernel.then:
+                promised = () if follow_up.when is None else language.conjuncts(follow_up.when)
+                tensors = known[follow_up.stem].tensors if follow_up.stem in known else ()
+                for tensor in tensors:
+                    mine = own.get(tensor.path)
+                    given = language.Present(tensor.path) in promised
+                    if mine is not None and mine.optional and not (tensor.optional or given):
+                        self.problems.report(
+                            follow_up.span,
+                            f"kernel `{follow_up.stem}` must have `{tensor.path}`, which this "
+                            "launcher may be without",
+                            allowed=f"`when: present({tensor.path})`",
+                        )
 
     def _check_related(self) -> None:
         for scalar, name in self.related:
@@ -1045,7 +1103,7 @@ class _KernelReader:
         arguments = []
         for name, (key, node) in merged.items():
             with self._borrowing(arguments_node[name][1]):
-                argument = self._argument(name, key, node)
+                argument = self._argument(name, key, node, written=node is arguments_node[name][1])
             if argument is not None:
                 arguments.append(argument)
             else:
@@ -1061,11 +1119,12 @@ class _KernelReader:
         variants = self._variants(arguments)
         blocks = self._blocks()
         grid, num_warps = self._launch(blocks)
+        then = self._then(launcher_entries, arguments)
         ensures = self._ensures(arguments)
         reference = self._reference()
         summary = self.spec.text(self.node("summary"), "`summary`")
         details = self.spec.text(self.node("details"), "`details`")
-        complete = not self.spec.lost
+        complete = not self.spec.lost and not self.spec.missing
         body = BodyReader(
             folder=self.spec.folder / "kernels",
             shown_folder=f"{self.spec.shown}/kernels",
@@ -1083,6 +1142,7 @@ class _KernelReader:
             summary=summary,
             details=details,
             launcher=launcher,
+            then=then,
             reference=reference,
             arguments=tuple(arguments),
             checked=checked,
@@ -1130,6 +1190,36 @@ class _KernelReader:
             )
         return name
 
+    def _then(self, launcher: Entries, arguments: list[Argument]) -> tuple[FollowUp, ...]:
+        """Kernels that the launcher runs after its own; their arguments are among its own."""
+        own = {a.path if isinstance(a, TensorArgument) else a.name for a in arguments}
+        found = []
+        for item in self.spec.items(launcher.get("then", (None, None))[1], "`then`"):
+            entries = self.spec.mapping(item, "then")
+            node = entries.get("kernel", (None, None))[1]
+            others = [stem for stem in self.sources if stem != self.source.stem]
+            stem = self.spec.one_of(node, "kernel", others)
+            when_node = entries.get("when", (None, None))[1]
+            when = None
+            if when_node is not None:
+                when = self.spec.expression(when_node, "`when`", self.scope, Type.TRUTH)
+                self.read_names.update(language.names_in(when))
+            if stem is None or node is None:
+                continue
+            wanted = self.spec.any_mapping(
+                self.sources[stem].entries.get("arguments", (None, None))[1], "`arguments`"
+            )
+            missing = [name for name in wanted if name not in own]
+            if missing:
+                self.problems.report(
+                    node.span,
+                    f"kernel `{stem}` needs `{missing[0]}`, which this launcher does not take",
+                    allowed="a kernel whose arguments are all among the launcher's",
+                )
+            self.read_names.update(wanted)
+            found.append(FollowUp(stem=stem, when=when, span=node.span))
+        return tuple(found)
+
     def _launch(self, blocks: tuple[tuple[str, int], ...]) -> tuple[tuple[Expr, ...], int]:
         """The grid and the warps of a launch."""
         launch = self.spec.mapping(self.node("launch"), "launch")
@@ -1137,7 +1227,7 @@ class _KernelReader:
         items = self.spec.items(grid_node, "`grid`")
         if isinstance(grid_node, SequenceNode) and not 1 <= len(items) <= 3:
             self.problems.report(
-                grid_node.span, f"a grid of {len(items)} dimensions", allowed="1 to 3"
+                grid_node.span, f"a grid of {len(items)} dimensions", allowed="1 to 3 dimensions"
             )
         scope = self.scope | {
             name: Symbol(name=name, kind=Kind.CONSTANT, value=value) for name, value in blocks
@@ -1171,7 +1261,8 @@ class _KernelReader:
             known = [
                 f"{other}.{name}"
                 for other, source in self.sources.items()
-                if name in self.spec.entries_of(source.entries, "arguments")
+                if other != self.source.stem
+                and name in self.spec.entries_of(source.entries, "arguments")
             ]
             self.problems.report(
                 target.span,
@@ -1262,10 +1353,10 @@ class _KernelReader:
             return Symbol(name=name, kind=Kind.CHOICE, members=_choices(text))
         return Symbol(name=name, kind=Kind.SCALAR)
 
-    def _argument(self, name: str, key: Scalar, node: Node) -> Argument | None:
+    def _argument(self, name: str, key: Scalar, node: Node, *, written: bool) -> Argument | None:
         if not isinstance(node, MappingNode):
             self.problems.report(
-                node.span, f"argument `{name}` is a mapping", allowed="{tensor: ..., doc: ...}"
+                node.span, f"argument `{name}` must be a mapping", allowed="{tensor: ..., doc: ...}"
             )
             return None
         kinds = [k.text for k, _ in node if k.text in _KINDS]
@@ -1276,7 +1367,7 @@ class _KernelReader:
             if kinds == ["scalar"]:
                 return self._scalar(name, key, node)
             return self._struct_argument(name, key, node)
-        if node.entries or not self.spec.lost:
+        if kinds or written:
             keys = [k for k, _ in node]
             misspelt = next((k for k in keys if nearest(k.text, (*_KINDS, "like"))), None)
             if kinds or misspelt is None:
@@ -1287,8 +1378,11 @@ class _KernelReader:
                     allowed="one of tensor:, scalar:, struct:, or like: another argument",
                 )
             else:
-                self.problems.unknown(
-                    misspelt.span, "key of an argument", misspelt.text, (*_KINDS, "like")
+                self.problems.report(
+                    misspelt.span,
+                    f"unknown key of an argument: `{misspelt.text}`",
+                    allowed=(*_KINDS, "like"),
+                    near=nearest(misspelt.text, (*_KINDS, "like")),
                 )
         return None
 
@@ -1368,6 +1462,7 @@ class _KernelReader:
             if len(set(choices)) < max(2, len(choices)) or not all(
                 _WORD.fullmatch(c) and c not in _RESERVED for c in choices
             ):
+                self.spec.lost = True
                 self.problems.report(
                     kind_node.span, "no choice", allowed="one of a, b, ...: two different words"
                 )
@@ -1416,6 +1511,8 @@ class _KernelReader:
             self.problems.report(
                 pattern_node.span, "all fields would have one name", allowed="a name with {field}"
             )
+            self.spec.lost = True
+            pattern = f"{name}_{{field}}"
         overrides = self.spec.any_mapping(entries.get("fields", (None, None))[1], "`fields`")
         known = {item.name for item in struct.fields}
         for field_name, (field_key, _) in overrides.items():
@@ -1425,21 +1522,18 @@ class _KernelReader:
         for item in struct.fields:
             override_node = overrides.get(item.name, (None, None))[1]
             own = self.spec.mapping(override_node, "struct argument field") if override_node else {}
+            tensor_type = item.type
             if "tensor" in own:
-                tensor_type = replace(
-                    self.spec.tensor_type(own, self.scope, "size"), axes=item.type.axes
-                )
-                if tensor_type.dims and (
-                    tensor_type.rank != item.type.rank or tensor_type.dtype is not item.type.dtype
-                ):
+                written = self.spec.tensor_type(own, self.scope, "size")
+                if written.rank == item.type.rank and written.dtype is item.type.dtype:
+                    tensor_type = replace(written, axes=item.type.axes)
+                elif written.dims:
                     self.problems.report(
                         own["tensor"][1].span,
                         f"`{struct_name}.{item.name}` is {item.type.dtype.value} of "
-                        f"{item.type.rank} dimension{'s' if item.type.rank != 1 else ''}",
+                        f"{_count(item.type.rank, 'dimension')}",
                         allowed="other names for its sizes, the same dtype and rank",
                     )
-            else:
-                tensor_type = item.type
             access = own.get("access", entries.get("access", (None, None)))[1]
             word = self.spec.one_of(access, "access", [a.value for a in Access])
             called = pattern.replace("{field}", item.name)
@@ -1478,7 +1572,7 @@ class _KernelReader:
 
     def _add_tensors(self, arguments: list[Argument]) -> None:
         """Enter the tensors, by path and by identifier, once their ranks are known."""
-        seen: dict[str, str] = {}
+        seen: set[str] = set()
         for tensor in _flatten(arguments):
             symbol = Symbol(
                 name=tensor.path,
@@ -1489,19 +1583,20 @@ class _KernelReader:
             if tensor.identifier in seen or tensor.identifier in {
                 a.name for a in arguments if isinstance(a, ScalarArgument | StructArgument)
             }:
+                self.spec.lost = True
                 self.problems.report(
                     tensor.span,
                     f"two arguments are called `{tensor.identifier}` in the kernel",
                     allowed="`called:` with another name for one of them",
                 )
-            seen[tensor.identifier] = tensor.path
+            seen.add(tensor.identifier)
             if tensor.path in self.scope:
                 self.problems.report(
                     tensor.span,
                     f"`{tensor.path}` is already a {self.scope[tensor.path].kind.value}",
                     allowed="a name of its own",
                 )
-            self.scope[tensor.path] = symbol
+            self.scope.setdefault(tensor.path, symbol)
             self.scope.setdefault(tensor.identifier, symbol)
             for dim in tensor.type.dims:
                 if dim.binds is None:
@@ -1557,7 +1652,7 @@ class _KernelReader:
             return None
         value = entries["flag" if "flag" in entries else "size"][1]
         if not isinstance(value, Scalar):
-            self.problems.report(value.span, "this is an expression", allowed=_ONE_TEXT)
+            self.problems.report(value.span, "a size must be an expression", allowed=_ONE_TEXT)
             return None
         return value
 
@@ -1678,6 +1773,14 @@ class _KernelReader:
         node = self.node("device_of")
         required = {t.path: t for t in checked if not t.optional}
         required |= {t.identifier: t for t in checked if not t.optional}
+        optional = {name for t in checked if t.optional for name in (t.path, t.identifier)}
+        if isinstance(node, Scalar) and node.text in optional:
+            self.problems.report(
+                node.span,
+                f"`{node.text}` is optional, and the device must be one that is always known",
+                allowed=required,
+            )
+            return ""
         word = self.spec.named(node, "required tensor", required)
         return required[word].path if word is not None else ""
 
@@ -1687,8 +1790,17 @@ class _KernelReader:
             for a in arguments
             if isinstance(a, ScalarArgument) and a.kind is not ScalarKind.INT
         ]
-        found = []
+        integers = [a.name for a in arguments if isinstance(a, ScalarArgument)]
+        found: list[str] = []
         for item in self.spec.items(self.node("variants"), "`variants`"):
+            text = item.text if isinstance(item, Scalar) else ""
+            if text in integers and text not in finite and not self.spec.lost:
+                self.problems.report(
+                    item.span,
+                    f"`{text}` is an integer: each value would be a compilation of its own",
+                    allowed=finite,
+                )
+                continue
             word = self.spec.named(item, "bool, choice or enum argument", finite)
             if word in found:
                 self.problems.report(item.span, f"`{word}` twice", allowed="each argument once")
@@ -1759,6 +1871,13 @@ class _KernelReader:
                 continue
             tensor = match.group("tensor")
             place = node.at(match.start("tensor"), len(tensor))
+            if self.scope.get(tensor, _NOTHING).kind is Kind.TENSOR and tensor not in outputs:
+                self.problems.report(
+                    place,
+                    f"`{tensor}` is an input: no launch changes it",
+                    allowed=listed(tensor, outputs),
+                )
+                return None
             if tensor not in outputs:
                 self.spec.unknown(place, "output", tensor, outputs)
                 return None
@@ -1800,16 +1919,19 @@ class _KernelReader:
         used: set[str],
     ) -> None:
         read = self.read_names | body.words | self.spec.mentioned
-        for access in body.accesses:
-            for dim in access.tensor.type.dims:
-                read.update(language.names_in(dim.expr))
+        guarded = {
+            name
+            for access in body.accesses
+            for dim in access.tensor.type.dims
+            for name in language.names_in(dim.expr)
+        }
         used_derived = {
             name
             for stem in used
             for name in self.spec.entries_of(self.sources[stem].entries, "sizes")
         }
         for size in derived:
-            if size.name not in read and size.name not in used_derived:
+            if size.name not in read | guarded and size.name not in used_derived:
                 self.problems.report(
                     size.span,
                     f"nothing reads the derived size `{size.name}`",
@@ -1823,7 +1945,7 @@ class _KernelReader:
         for argument in arguments:
             if (
                 isinstance(argument, ScalarArgument)
-                and argument.name not in read
+                and argument.name not in read | guarded
                 and argument.name not in counts
             ):
                 self.problems.report(
@@ -1834,11 +1956,19 @@ class _KernelReader:
         for tensor in _flatten(arguments):
             for dim in tensor.type.dims:
                 name = dim.binds
-                near = nearest(name, [n for n in counts if n != name]) if name else None
-                if name and near and counts.get(name) == 1 and name not in read:
-                    place = self._dim_span(merged, tensor, name)
+                if name is None or counts.get(name) != 1 or name in read:
+                    continue
+                others = [n for n in counts if n != name]
+                near = nearest(name, others)
+                if name in guarded:
+                    # Its own guard reads it, as it should; only an evident slip is none of that.
+                    near = next((n for n in others if _is_slip(name, n)), None)
+                if near is not None:
                     self.problems.report(
-                        place, f"size `{name}` stands here alone, and nothing reads it", near=near
+                        self._dim_span(merged, tensor, name),
+                        f"size `{name}` stands here alone, and nothing else reads it",
+                        allowed="a size that some other dimension, rule or statement reads",
+                        near=near,
                     )
 
     def _dim_span(
@@ -1852,6 +1982,25 @@ class _KernelReader:
                 if match:
                     return text.at(match.start(), len(size))
         return tensor.span
+
+
+def _is_slip(name: str, meant: str) -> bool:
+    """Whether one name looks like another with two letters swapped, one doubled, lost or wrong."""
+    if sorted(name) == sorted(meant):
+        differing = [i for i, (a, b) in enumerate(zip(name, meant, strict=True)) if a != b]
+        return len(differing) == 2 and differing[1] == differing[0] + 1
+    parts, meant_parts = name.split("_"), meant.split("_")
+    if len(parts) != len(meant_parts):
+        return False
+    pairs = [(a, b) for a, b in zip(parts, meant_parts, strict=True) if a != b]
+    if len(pairs) != 1:
+        return False
+    short, long = sorted(pairs[0], key=len)
+    if len(short) == len(long):
+        return len(long) > 4 and sum(a != b for a, b in zip(short, long, strict=True)) == 1
+    cuts = [i for i in range(len(long)) if long[:i] + long[i + 1 :] == short]
+    doubled = any(long[i - 1 : i] == long[i] for i in cuts if i)
+    return doubled or (bool(cuts) and len(long) > 4)
 
 
 def _choices(text: str) -> tuple[str, ...]:

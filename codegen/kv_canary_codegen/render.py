@@ -52,6 +52,9 @@ class Renderer:
             f"{package}/contract.py": self._render("contract.py.jinja", "project.yaml"),
             f"{package}/backends.py": self._render("backends.py.jinja", "project.yaml"),
             f"{package}/testing.py": self._render("testing.py.jinja", "project.yaml"),
+            f"{package}/warming.py": self._render(
+                "warming.py.jinja", "kernels", stems=[k.stem for k in self.spec.kernels]
+            ),
             f"{package}/constants.py": self._constants(),
             f"{package}/rules.py": self._rules(),
             f"{package}/py.typed": "",
@@ -102,6 +105,7 @@ class Renderer:
     def _names(self) -> list[tuple[str, str]]:
         package = self.spec.project.package
         found = [("BrokenRule", "contract"), ("ContractError", "contract")]
+        found += [("warm_up", "warming")]
         found += [(item.name, "constants") for item in self.spec.constants]
         found += [(item.name, "constants") for item in self.spec.enums]
         found += [(item.name, "structs") for item in self.spec.structs]
@@ -173,7 +177,14 @@ class Renderer:
                 "    ContractError: A rule is broken; nothing was launched.",
             ]
         )
-        return self._render("launcher.py.jinja", kernel.spec_path, launcher=view, details=details)
+        return self._render(
+            "launcher.py.jinja",
+            kernel.spec_path,
+            launcher=view,
+            details=details,
+            call=_call,
+            keywords=lambda names: [f"{name}={name}" for name in names],
+        )
 
     def _test(self, kernel: Kernel) -> str:
         view = views.test_view(kernel, self.spec, self.searches[kernel.stem])
@@ -213,6 +224,10 @@ class Renderer:
             kernel.spec_path,
             page=views.page_view(kernel, self.spec, self.written),
         )
+
+
+def _call(head: str, items: list[str], tail: str, indent: int) -> str:
+    return layout.call(head, items, tail, indent=indent)
 
 
 def _docstring(first: str, rest: str = "", indent: int = 0) -> str:

@@ -344,7 +344,7 @@ def load(path: Path, shown: str, problems: Problems) -> MappingNode | None:
         return node
     if node is not None:
         problems.report(
-            node.span, "a spec is a mapping", allowed="`key: value` lines; see spec/README.md"
+            node.span, "a spec must be a mapping", allowed="`key: value` lines; see spec/README.md"
         )
     return None
 
@@ -510,11 +510,13 @@ def _convert(node: yaml.Node, text: str, shown: str, problems: Problems) -> Node
         key = _convert(key_node, text, shown, problems)
         value = _convert(value_node, text, shown, problems)
         if not isinstance(key, Scalar):
-            problems.report(_span(key_node, shown), "a key that is not a word", allowed="words")
+            problems.report(_span(key_node, shown), "a key must be a word", allowed="`word: ...`")
             continue
         if key.text in first:
             problems.report(
-                key.span, f"duplicate key `{key.text}`, first on line {first[key.text].span.line}"
+                key.span,
+                f"duplicate key `{key.text}`, first on line {first[key.text].span.line}",
+                allowed="each key once",
             )
             continue
         first[key.text] = key

@@ -250,6 +250,15 @@ def backend_texts(project: Project) -> tuple[RuleText, ...]:
 
     return (
         text(
+            "cold_kernel",
+            "the ... kernel is not loaded on ... and this stream is capturing a graph; "
+            "call warm_up before the capture",
+            "the kernel was warmed up or launched on this device before the capture began",
+            "Loading a kernel synchronises with the device, which a capture does not allow.",
+            "The first launch of a kernel, or of a variant of it, inside a CUDA graph capture.",
+            "Call warm_up(device) once before the capture.",
+        ),
+        text(
             "device",
             "no backend runs on ... tensors; put them on the CPU or on a GPU that Triton supports",
             "the tensors are on the CPU, on CUDA or ROCm, or on XPU",

@@ -267,7 +267,7 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
         elif scalar.name in words:
             value = scalar.name if scalar.kind is ScalarKind.INT else _variant_value(scalar)
             found.append(_integer(scalar.name, value))
-    return tuple(sorted(found, key=lambda p: (p.constexpr, not p.pointer)))
+    return tuple(sorted(found, key=lambda p: (p.constexpr, not p.pointer, p.optional)))
 
 
 def _integer(name: str, value: str) -> ParameterView:
@@ -923,6 +923,20 @@ def _f_string(pieces: tuple[Piece, ...], printer: PythonPrinter) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUpView:
+    """A kernel that a launcher runs after its own."""
+
+    stem: str
+    condition: str
+    """Empty: always."""
+    arguments: tuple[str, ...]
+    optional: tuple[str, ...]
+    """Its optional tensors that both kernels know, for warming up."""
+    absent: str
+    """Tensor without which it is never launched, for warming up; or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LauncherView:
     """A launcher module."""
 
@@ -938,8 +952,16 @@ class LauncherView:
     kernel: str
     grid: str
     values: tuple[str, ...]
-    constants: tuple[tuple[str, str], ...]
+    variant: str
+    pointers: tuple[tuple[str, str], ...]
+    """Element type, and what says whether the tensor is given."""
+    optional: tuple[str, ...]
+    """Names of the optional tensors that the kernel uses."""
+    integers: int
+    constants: tuple[tuple[str, str, str, str], ...]
+    """Name in the kernel, value, argument, all values."""
     num_warps: int
+    then: tuple[FollowUpView, ...]
     structs: tuple[str, ...]
     enums: tuple[str, ...]
     project_constants: tuple[str, ...]
@@ -978,12 +1000,71 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
             ", )", ",)"
         ),
         values=tuple(p.value for p in parameters if not p.constexpr),
-        constants=tuple((p.name, p.value) for p in parameters if p.constexpr),
+        variant=_tuple(
+            "variant=(",
+            [f"int({p.value} is not None)" for p in parameters if p.optional]
+            + [p.value for p in parameters if p.constexpr],
+        ),
+        pointers=tuple(
+            (f"torch.{_dtype_of(p, kernel)}", p.value if p.optional else "True")
+            for p in parameters
+            if p.pointer
+        ),
+        optional=tuple(p.value for p in parameters if p.optional),
+        integers=len([p for p in parameters if not p.pointer and not p.constexpr]),
+        constants=tuple(
+            (p.name, p.value, p.name.lower(), _all_constants(kernel, p.name.lower(), spec))
+            for p in parameters
+            if p.constexpr
+        ),
         num_warps=kernel.num_warps,
+        then=_follow_ups(kernel, spec, printer),
         structs=tuple(sorted({s.struct for s in kernel.structs})),
         enums=tuple(sorted({s.enum for s in kernel.scalars if s.enum})),
         project_constants=tuple(c.name for c in spec.constants if c.name in words),
     )
+
+
+def _follow_ups(kernel: Kernel, spec: Spec, printer: PythonPrinter) -> tuple[FollowUpView, ...]:
+    stems = {other.stem: other for other in spec.kernels}
+    own = {p.value for p in parameters_of(kernel, spec) if p.optional}
+    found = []
+    for follow_up in kernel.then:
+        other = stems[follow_up.stem]
+        promised = language.conjuncts(follow_up.when) if follow_up.when is not None else ()
+        needed = [item.tensor for item in promised if isinstance(item, language.Present)]
+        found.append(
+            FollowUpView(
+                stem=other.stem,
+                condition="" if follow_up.when is None else printer.show(follow_up.when),
+                arguments=tuple(item.name for item in signature_of(other)),
+                optional=tuple(
+                    p.value for p in parameters_of(other, spec) if p.optional and p.value in own
+                ),
+                absent=next((name for name in needed if name in own), ""),
+            )
+        )
+    return tuple(found)
+
+
+def _tuple(head: str, items: list[str]) -> str:
+    if len(items) == 1:
+        return f"{head}{items[0]},),"
+    return layout.call(head, items, "),", indent=8)
+
+
+def _dtype_of(parameter: ParameterView, kernel: Kernel) -> str:
+    identifier = parameter.name.removesuffix("_ptr")
+    return next(t.type.dtype.value for t in kernel.tensors if t.identifier == identifier)
+
+
+def _all_constants(kernel: Kernel, name: str, spec: Spec) -> str:
+    scalar = next(s for s in kernel.scalars if s.name == name)
+    if scalar.kind is ScalarKind.ENUM:
+        values = [value for _, value, _ in spec.enum(scalar.enum or "").members]
+    else:
+        values = list(range(len(_variant_values(kernel, name, spec))))
+    return f"({', '.join(str(value) for value in values)}{',' if len(values) == 1 else ''})"
 
 
 def _with_blocks(text: str, blocks: dict[str, str]) -> str:

@@ -35,6 +35,8 @@ _HOMES: dict[str, str] = {
     "launch_canary_plan_kernels": "kv_canary_kernels.launchers.plan",
     "launch_plan_entries_kernel": "kv_canary_kernels.launchers.plan_entries",
     "launch_plan_offsets_kernel": "kv_canary_kernels.launchers.plan_offsets",
+    "launch_plan_rotation_kernel": "kv_canary_kernels.launchers.plan_rotation",
+    "warm_up": "kv_canary_kernels.warming",
 }
 
 __all__ = [*_HOMES]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -165,6 +166,9 @@ class TritonLaunch:
     """A launch of a Triton kernel on its tensors' device and that device's current stream."""
 
     kernel: Any
+    stem: str
+    variant: tuple[int, ...]
+    """Presence of each optional tensor, then what is compiled in."""
     grid: tuple[int, ...]
     arguments: tuple[Any, ...]
     """In the order of the kernel's parameters; None for an optional tensor that is absent."""
@@ -174,10 +178,17 @@ class TritonLaunch:
     device: torch.device
 
     def __call__(self) -> None:
-        """Launch once; an empty grid launches nothing."""
+        """Launch once; an empty grid launches nothing.
+
+        Raises:
+            ContractError: The kernel is not loaded, and the stream is capturing a graph.
+        """
         if 0 in self.grid:
             return
         with on_device(self.device):
+            loaded = (self.stem, self.device, self.variant)
+            if loaded not in _loaded:
+                _refuse_capture(self.stem, self.device)
             self.kernel[self.grid](
                 *self.arguments,
                 **self.constants,
@@ -185,6 +196,94 @@ class TritonLaunch:
                 # Said, because Triton 3.9 warns where nobody says.
                 enable_fp_fusion=True,
             )
+            _loaded.add(loaded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSequence:
+    """Launches that follow each other on one stream."""
+
+    launches: tuple[Launch, ...]
+
+    def __call__(self) -> None:
+        """Run them once, in order."""
+        for launch in self.launches:
+            launch()
+
+
+_loaded: set[tuple[str, torch.device, tuple[int, ...]]] = set()
+"""Kernels that are compiled and on their device: stem, device, variant."""
+
+
+def _refuse_capture(stem: str, device: torch.device) -> None:
+    """Loading a kernel inside a capture breaks it, with an error that names nothing."""
+    if device.type == "cpu":
+        return
+    capturing = getattr(torch.get_device_module(device), "is_current_stream_capturing", None)
+    if capturing is not None and capturing():
+        raise _refusal(
+            stem,
+            "backend.cold_kernel",
+            f"the {stem} kernel is not loaded on {device} and this stream is capturing a graph; "
+            "call warm_up before the capture",
+            actual=f"a first launch on {device} during capture",
+            expected="a kernel that warm_up or an earlier launch has loaded",
+        )
+
+
+def warm_up_kernel(
+    *,
+    kernel: Any,
+    stem: str,
+    device: torch.device | str,
+    pointers: tuple[tuple[torch.dtype, bool | None], ...],
+    optional: int,
+    integers: int,
+    constants: dict[str, tuple[int, ...]],
+    num_warps: int,
+) -> int:
+    """Compile a kernel's variants and load them on a device, launching nothing.
+
+    Args:
+        kernel: The Triton kernel.
+        stem: Its stem.
+        device: A GPU; on the CPU there is nothing to compile.
+        pointers: Element type of each tensor, and whether it is given; None for both ways.
+        optional: How many of them, the last ones, are optional.
+        integers: How many integers follow them.
+        constants: The values to compile in, by name.
+        num_warps: As the launcher has it.
+
+    Returns:
+        How many variants are loaded now.
+    """
+    place = torch.device(device)
+    if place.type == "cpu" or _interpreted():
+        return 0
+    if place.index is None:
+        place = torch.device(place.type, torch.get_device_module(place).current_device())
+    ways = [(True, False) if given is None else (given,) for _, given in pointers]
+    count = 0
+    with on_device(place):
+        for given in itertools.product(*ways):
+            tensors = [
+                dtype if is_given else None
+                for (dtype, _), is_given in zip(pointers, given, strict=True)
+            ]
+            for values in itertools.product(*constants.values()):
+                compiled = kernel.warmup(
+                    *tensors,
+                    *[1] * integers,
+                    **dict(zip(constants, values, strict=True)),
+                    grid=(1,),
+                    num_warps=num_warps,
+                    enable_fp_fusion=True,
+                )
+                compiled._init_handles()
+                variant = tuple(int(g) for g in given[len(given) - optional :])
+                _loaded.add((stem, place, (*variant, *values)))
+                count += 1
+    return count
 
 
 def on_device(device: torch.device) -> AbstractContextManager[Any]:

@@ -192,6 +192,28 @@ Wrong
 Right
   launch_canary_plan_kernels(verify_capacity=1, ...)
 """,
+    "plan.total_needs_rotation": """\
+plan.total_needs_rotation
+  kv-canary: launch_canary_plan_kernels requires verify_rotation when verify_total is set
+
+Checked by launch_canary_plan_kernels, about verify_total.
+Holds when if verify_total is given, then verify_rotation is given.
+
+The total says what share a rotating plan checks; without rotation, enable says it all.
+
+Likely causes
+  - The share wanted for a plan that does not rotate.
+
+What to do
+  - Pass verify_rotation as well, an int64 tensor of one entry that begins at 0.
+  - Leave verify_total out.
+
+Wrong
+  launch_canary_plan_kernels(verify_rotation=None, ...)
+
+Right
+  launch_canary_plan_kernels(verify_rotation=torch.empty(1, dtype=torch.int64, device=device), ...)
+""",
     "plan_entries.expected_tokens_need_valid_lens": """\
 plan_entries.expected_tokens_need_valid_lens
   kv-canary: launch_plan_entries_kernel requires req_to_verify_expected_tokens_valid_lens when
@@ -497,6 +519,68 @@ Wrong
 Right
   validate_plan_offsets(...)
 """,
+    "plan_rotation.bs_range": """\
+plan_rotation.bs_range
+  kv-canary: rotation kernel bs must be at most {PLAN_BS_BLOCK_SIZE}, got {bs}
+
+Checked by launch_plan_rotation_kernel, about req_pool_indices.
+Holds when bs is at most PLAN_BS_BLOCK_SIZE (4096).
+
+The whole batch is scanned in one block of PLAN_BS_BLOCK_SIZE requests.
+
+Likely causes
+  - More running requests than the block holds.
+
+What to do
+  - Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.
+
+Wrong
+  launch_plan_rotation_kernel(req_pool_indices=torch.empty(4097, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(4097, dtype=torch.int64, device=device), ...)
+
+Right
+  launch_plan_rotation_kernel(req_pool_indices=torch.empty(4096, dtype=torch.int64, device=device),
+    prefix_lens=torch.empty(4096, dtype=torch.int64, device=device), ...)
+
+See also plan_offsets.bs_range
+""",
+    "plan_rotation.verify_capacity_non_negative": """\
+plan_rotation.verify_capacity_non_negative
+  kv-canary: verify_capacity must be non-negative, got {verify_capacity}
+
+Checked by launch_plan_rotation_kernel, about verify_capacity.
+Holds when verify_capacity is at least 0.
+
+A capacity counts entries.
+
+Likely causes
+  - A subtraction of reserved entries that went below zero.
+
+What to do
+  - Pass the length of the plan's verify arrays.
+
+Wrong
+  launch_plan_rotation_kernel(verify_capacity=-1, ...)
+
+Right
+  launch_plan_rotation_kernel(verify_capacity=0, ...)
+""",
+    "backend.cold_kernel": """\
+backend.cold_kernel
+  kv-canary: the ... kernel is not loaded on ... and this stream is capturing a graph; call warm_up
+    before the capture
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Holds when the kernel was warmed up or launched on this device before the capture began.
+
+Loading a kernel synchronises with the device, which a capture does not allow.
+
+Likely causes
+  - The first launch of a kernel, or of a variant of it, inside a CUDA graph capture.
+
+What to do
+  - Call warm_up(device) once before the capture.
+""",
     "backend.device": """\
 backend.device
   kv-canary: no backend runs on ... tensors; put them on the CPU or on a GPU that Triton supports
@@ -732,6 +816,9 @@ FIXES: dict[str, str] = {
     "plan.verify_capacity_matches_plan": (
         "Pass the capacity that VerifyPlan.allocate was called with."
     ),
+    "plan.total_needs_rotation": (
+        "Pass verify_rotation as well, an int64 tensor of one entry that begins at 0."
+    ),
     "plan_entries.expected_tokens_need_valid_lens": (
         "Pass how many tokens of each request are known, one int64 a request of the batch."
     ),
@@ -766,6 +853,9 @@ FIXES: dict[str, str] = {
     "plan_offsets.req_to_token_stride0_matches": (
         "Leave req_to_token_stride0 out; it is read from req_to_token."
     ),
+    "plan_rotation.bs_range": "Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.",
+    "plan_rotation.verify_capacity_non_negative": "Pass the length of the plan's verify arrays.",
+    "backend.cold_kernel": "Call warm_up(device) once before the capture.",
     "backend.device": "Put the tensors on the CPU or on a GPU that Triton supports.",
     "backend.name": "Unset KV_CANARY_BACKEND, or set it to torch or triton.",
     "backend.reference": "Install the package that holds the reference, or use the triton backend.",
@@ -1092,6 +1182,20 @@ IMPLIED: dict[str, Implied] = {
         "kv_token_id_vs_position_offset",
         "int",
     ),
+    "plan.verify_rotation.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_rotation",
+        "verify_rotation",
+        "a torch.Tensor",
+    ),
+    "plan.verify_total.type": Implied(
+        "type",
+        "launch_canary_plan_kernels",
+        "verify_total",
+        "verify_total",
+        "a torch.Tensor",
+    ),
     "plan.bs.type": Implied("size_type", "launch_canary_plan_kernels", "bs", "bs", "int"),
     "plan.max_reqs.type": Implied(
         "size_type",
@@ -1282,6 +1386,20 @@ IMPLIED: dict[str, Implied] = {
         "out_write_num_valid_reqs",
         "a contiguous tensor",
     ),
+    "plan.verify_rotation.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_rotation",
+        "verify_rotation",
+        "a contiguous tensor",
+    ),
+    "plan.verify_total.contiguous": Implied(
+        "contiguous",
+        "launch_canary_plan_kernels",
+        "verify_total",
+        "verify_total",
+        "a contiguous tensor",
+    ),
     "plan.req_pool_indices.dtype": Implied(
         "dtype",
         "launch_canary_plan_kernels",
@@ -1393,6 +1511,20 @@ IMPLIED: dict[str, Implied] = {
         "write_plan_out.write_num_valid_reqs",
         "out_write_num_valid_reqs",
         "torch.int32",
+    ),
+    "plan.verify_rotation.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_rotation",
+        "verify_rotation",
+        "torch.int64",
+    ),
+    "plan.verify_total.dtype": Implied(
+        "dtype",
+        "launch_canary_plan_kernels",
+        "verify_total",
+        "verify_total",
+        "torch.int64",
     ),
     "plan.req_pool_indices.rank": Implied(
         "rank",
@@ -1625,6 +1757,34 @@ IMPLIED: dict[str, Implied] = {
         "out_write_num_valid_reqs",
         "1",
     ),
+    "plan.verify_rotation.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_rotation",
+        "verify_rotation",
+        "1-D",
+    ),
+    "plan.verify_rotation.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_rotation",
+        "verify_rotation",
+        "1",
+    ),
+    "plan.verify_total.rank": Implied(
+        "rank",
+        "launch_canary_plan_kernels",
+        "verify_total",
+        "verify_total",
+        "1-D",
+    ),
+    "plan.verify_total.length": Implied(
+        "length",
+        "launch_canary_plan_kernels",
+        "verify_total",
+        "verify_total",
+        "1",
+    ),
     "plan.req_pool_indices.device": Implied(
         "device",
         "launch_canary_plan_kernels",
@@ -1728,6 +1888,20 @@ IMPLIED: dict[str, Implied] = {
         "launch_canary_plan_kernels",
         "write_plan_out.write_num_valid_reqs",
         "out_write_num_valid_reqs",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_rotation.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_rotation",
+        "verify_rotation",
+        "out_verify_slot_indices's device",
+    ),
+    "plan.verify_total.device": Implied(
+        "device",
+        "launch_canary_plan_kernels",
+        "verify_total",
+        "verify_total",
         "out_verify_slot_indices's device",
     ),
     "plan_entries.req_pool_indices.required": Implied(
@@ -3006,6 +3180,301 @@ IMPLIED: dict[str, Implied] = {
         "out_write_num_valid_reqs",
         "out_verify_offsets_scratch's device",
     ),
+    "plan_rotation.req_pool_indices.required": Implied(
+        "required",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.req_pool_indices.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.prefix_lens.required": Implied(
+        "required",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.prefix_lens.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.req_to_token.required": Implied(
+        "required",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.req_to_token.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.swa_window_size.required": Implied(
+        "required",
+        "launch_plan_rotation_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan_rotation.swa_window_size.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "int",
+    ),
+    "plan_rotation.verify_capacity.required": Implied(
+        "required",
+        "launch_plan_rotation_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan_rotation.verify_capacity.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "plan_rotation.verify_rotation.required": Implied(
+        "required",
+        "launch_plan_rotation_kernel",
+        "verify_rotation",
+        "verify_rotation",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.verify_rotation.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "verify_rotation",
+        "verify_rotation",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.verify_total.type": Implied(
+        "type",
+        "launch_plan_rotation_kernel",
+        "verify_total",
+        "verify_total",
+        "a torch.Tensor",
+    ),
+    "plan_rotation.bs.type": Implied("size_type", "launch_plan_rotation_kernel", "bs", "bs", "int"),
+    "plan_rotation.max_reqs.type": Implied(
+        "size_type",
+        "launch_plan_rotation_kernel",
+        "max_reqs",
+        "max_reqs",
+        "int",
+    ),
+    "plan_rotation.max_seq_len.type": Implied(
+        "size_type",
+        "launch_plan_rotation_kernel",
+        "max_seq_len",
+        "max_seq_len",
+        "int",
+    ),
+    "plan_rotation.swa_window_size.int64": Implied(
+        "int64",
+        "launch_plan_rotation_kernel",
+        "swa_window_size",
+        "swa_window_size",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan_rotation.verify_capacity.int64": Implied(
+        "int64",
+        "launch_plan_rotation_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "plan_rotation.req_pool_indices.contiguous": Implied(
+        "contiguous",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a contiguous tensor",
+    ),
+    "plan_rotation.prefix_lens.contiguous": Implied(
+        "contiguous",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "a contiguous tensor",
+    ),
+    "plan_rotation.req_to_token.contiguous": Implied(
+        "contiguous",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "a contiguous tensor",
+    ),
+    "plan_rotation.verify_rotation.contiguous": Implied(
+        "contiguous",
+        "launch_plan_rotation_kernel",
+        "verify_rotation",
+        "verify_rotation",
+        "a contiguous tensor",
+    ),
+    "plan_rotation.verify_total.contiguous": Implied(
+        "contiguous",
+        "launch_plan_rotation_kernel",
+        "verify_total",
+        "verify_total",
+        "a contiguous tensor",
+    ),
+    "plan_rotation.req_pool_indices.dtype": Implied(
+        "dtype",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "torch.int64",
+    ),
+    "plan_rotation.prefix_lens.dtype": Implied(
+        "dtype",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "torch.int64",
+    ),
+    "plan_rotation.req_to_token.dtype": Implied(
+        "dtype",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "torch.int32",
+    ),
+    "plan_rotation.verify_rotation.dtype": Implied(
+        "dtype",
+        "launch_plan_rotation_kernel",
+        "verify_rotation",
+        "verify_rotation",
+        "torch.int64",
+    ),
+    "plan_rotation.verify_total.dtype": Implied(
+        "dtype",
+        "launch_plan_rotation_kernel",
+        "verify_total",
+        "verify_total",
+        "torch.int64",
+    ),
+    "plan_rotation.req_pool_indices.rank": Implied(
+        "rank",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "1-D",
+    ),
+    "plan_rotation.req_pool_indices.length": Implied(
+        "length",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "bs",
+    ),
+    "plan_rotation.prefix_lens.rank": Implied(
+        "rank",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "1-D",
+    ),
+    "plan_rotation.prefix_lens.length": Implied(
+        "length",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "bs",
+    ),
+    "plan_rotation.req_to_token.rank": Implied(
+        "rank",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "2-D",
+    ),
+    "plan_rotation.req_to_token.row_length": Implied(
+        "length",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "max_reqs",
+    ),
+    "plan_rotation.req_to_token.position_length": Implied(
+        "length",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "max_seq_len",
+    ),
+    "plan_rotation.verify_rotation.rank": Implied(
+        "rank",
+        "launch_plan_rotation_kernel",
+        "verify_rotation",
+        "verify_rotation",
+        "1-D",
+    ),
+    "plan_rotation.verify_rotation.length": Implied(
+        "length",
+        "launch_plan_rotation_kernel",
+        "verify_rotation",
+        "verify_rotation",
+        "1",
+    ),
+    "plan_rotation.verify_total.rank": Implied(
+        "rank",
+        "launch_plan_rotation_kernel",
+        "verify_total",
+        "verify_total",
+        "1-D",
+    ),
+    "plan_rotation.verify_total.length": Implied(
+        "length",
+        "launch_plan_rotation_kernel",
+        "verify_total",
+        "verify_total",
+        "1",
+    ),
+    "plan_rotation.req_pool_indices.device": Implied(
+        "device",
+        "launch_plan_rotation_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "verify_rotation's device",
+    ),
+    "plan_rotation.prefix_lens.device": Implied(
+        "device",
+        "launch_plan_rotation_kernel",
+        "prefix_lens",
+        "prefix_lens",
+        "verify_rotation's device",
+    ),
+    "plan_rotation.req_to_token.device": Implied(
+        "device",
+        "launch_plan_rotation_kernel",
+        "req_to_token",
+        "req_to_token",
+        "verify_rotation's device",
+    ),
+    "plan_rotation.verify_total.device": Implied(
+        "device",
+        "launch_plan_rotation_kernel",
+        "verify_total",
+        "verify_total",
+        "verify_rotation's device",
+    ),
 }
 
 GUARDS: dict[str, tuple[Guard, ...]] = {
@@ -3179,5 +3648,9 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
             "out_write_seed_slot_indices_request_in_range",
         ),
         Guard("out_write_offsets", "boundary", "write_offsets_len", "tail_boundary_in_range"),
+    ),
+    "plan_rotation": (
+        Guard("req_pool_indices", "requests", "bs", "req_pool_indices_request_in_range"),
+        Guard("prefix_lens", "requests", "bs", "prefix_lens_request_in_range"),
     ),
 }

@@ -4,7 +4,8 @@
 
 Each request's program works out the sums that it needs, so that the whole plan is one launch. The
 tables are read when the kernel runs, and nothing is read back: a captured graph replays it with new
-inputs. Beyond verify_capacity nothing is verified in this step, and enable says so.
+inputs. Beyond verify_capacity nothing is verified in this step, and enable says so; given a
+verify_rotation, a part is verified in each step, and the next step takes the next part.
 """
 
 import triton
@@ -34,6 +35,7 @@ UNSPECIALIZED = [
     "full_to_swa_index_mapping_ptr",
     "req_to_verify_expected_tokens_ptr",
     "req_to_verify_expected_tokens_valid_lens_ptr",
+    "verify_rotation_ptr",
     "bs",
     "max_reqs",
     "max_seq_len",
@@ -66,6 +68,7 @@ def _plan_kernel(
     full_to_swa_index_mapping_ptr,
     req_to_verify_expected_tokens_ptr,
     req_to_verify_expected_tokens_valid_lens_ptr,
+    verify_rotation_ptr,
     bs: tl.int64,
     max_reqs: tl.int64,
     max_seq_len: tl.int64,
@@ -79,8 +82,8 @@ def _plan_kernel(
     kv_token_id_vs_position_offset: tl.int64,
 ):
     request = tl.program_id(0)
-    # What each request of the batch adds, verify entries and write entries, as vectors. A request
-    # whose row or length is wild adds one verify entry, so that verify has something to report.
+    # What each request of the batch adds to the verify plan, as a vector. A request whose row or
+    # length is wild adds one entry, so that verify has something to report.
     requests = tl.arange(0, PLAN_BS_BLOCK_SIZE)
     req_pool_indices_request_in_range = (requests >= 0) & (requests < bs)
     rows = tl.load(
@@ -96,21 +99,32 @@ def _plan_kernel(
         other=0,
     )
     prefixes_in_domain = (prefixes >= 0) & (prefixes <= max_seq_len)
+    are_real = rows != REQ_POOL_IDX_PADDING
+    are_sound = rows_in_domain & prefixes_in_domain
+    cached = tl.where(are_sound, prefixes, 0)
+    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
+    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
+    entry_total = tl.sum(verify_counts)
+    # What each request writes, clamped below 2^31, so that no sum over a block can wrap.
     extend_seq_lens_request_in_range = (requests >= 0) & (requests < bs)
     extends = tl.load(
         extend_seq_lens_ptr + requests.to(tl.int64),
         mask=extend_seq_lens_request_in_range,
         other=0,
     )
-    are_real = rows != REQ_POOL_IDX_PADDING
-    are_sound = rows_in_domain & prefixes_in_domain
-    cached = tl.where(are_sound, prefixes, 0)
-    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
-    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
-    # Clamped below 2^31, so that the sum over a block cannot wrap an int64.
     write_counts = tl.where(are_real, tl.minimum(tl.maximum(extends, 0), 2147483647), 0)
-    verify_total = tl.sum(verify_counts)
-    is_enabled = (verify_total <= verify_capacity).to(tl.int32)
+    is_enabled = (entry_total <= verify_capacity).to(tl.int32)
+    rotation = tl.zeros([], tl.int64)
+    rotation_span = tl.zeros([], tl.int64)
+    if verify_rotation_ptr is not None:
+        # Over capacity, a window of the entries is planned that begins where the last one ended.
+        start = tl.load(verify_rotation_ptr)
+        is_over = is_enabled == 0
+        start = start % tl.maximum(entry_total, 1)
+        start = tl.where(start < 0, start + entry_total, start)
+        rotation = tl.where(is_over, start, 0)
+        rotation_span = entry_total
+        is_enabled = tl.full([], 1, tl.int32)
     if tl.program_id(1) == 0:
         # Each request's program writes its offset and its seed, the program after them the totals.
         write_offset = tl.sum(tl.where(requests < request, write_counts, 0))
@@ -153,7 +167,7 @@ def _plan_kernel(
             )
         else:
             # The count is an int32, whatever the capacity.
-            verify_valid = tl.minimum(tl.minimum(verify_total, verify_capacity), 2147483647)
+            verify_valid = tl.minimum(tl.minimum(entry_total, verify_capacity), 2147483647)
             tl.store(out_verify_num_valid_ptr, verify_valid)
             tl.store(out_verify_enable_ptr, is_enabled)
             tl.store(out_write_num_valid_reqs_ptr, bs)
@@ -166,7 +180,7 @@ def _plan_kernel(
                     mask=tail_boundary_in_range,
                 )
     if request < bs:
-        first_entry = tl.sum(tl.where(requests < request, verify_counts, 0))
+        first_entry = tl.sum(tl.where(requests < request, verify_counts, 0)) - rotation
         # The entries of one request, a block of positions at a time. Every index is compared with
         # its own dimension, so that no table, however damaged, leads outside a tensor.
         own_row_request_in_range = (request >= 0) & (request < bs)
@@ -260,7 +274,9 @@ def _plan_kernel(
             # A wild row or length: one entry that names it, with a slot that verify reports.
             position = tl.where(is_sound, position, tl.where(row_in_domain, prefix, 0))
             previous = tl.where(is_sound, previous, 0)
+            # Entries before the first planned one stand behind the last: coverage rotates.
             entry = first_entry + index
+            entry = tl.where(entry < 0, entry + rotation_span, entry)
             out_verify_slot_indices_entry_in_range = (entry >= 0) & (entry < verify_capacity)
             tl.store(
                 out_verify_slot_indices_ptr + entry.to(tl.int64),

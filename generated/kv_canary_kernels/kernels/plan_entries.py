@@ -20,15 +20,15 @@ UNSPECIALIZED = [
     "req_pool_indices_ptr",
     "prefix_lens_ptr",
     "req_to_token_ptr",
-    "full_to_swa_index_mapping_ptr",
     "verify_offsets_scratch_ptr",
     "verify_enable_ptr",
-    "req_to_verify_expected_tokens_ptr",
-    "req_to_verify_expected_tokens_valid_lens_ptr",
     "out_verify_slot_indices_ptr",
     "out_verify_expected_tokens_ptr",
     "out_verify_expected_positions_ptr",
     "out_verify_prev_slot_indices_ptr",
+    "full_to_swa_index_mapping_ptr",
+    "req_to_verify_expected_tokens_ptr",
+    "req_to_verify_expected_tokens_valid_lens_ptr",
     "bs",
     "max_reqs",
     "max_seq_len",
@@ -46,15 +46,15 @@ def _plan_entries_kernel(
     req_pool_indices_ptr,
     prefix_lens_ptr,
     req_to_token_ptr,
-    full_to_swa_index_mapping_ptr,
     verify_offsets_scratch_ptr,
     verify_enable_ptr,
-    req_to_verify_expected_tokens_ptr,
-    req_to_verify_expected_tokens_valid_lens_ptr,
     out_verify_slot_indices_ptr,
     out_verify_expected_tokens_ptr,
     out_verify_expected_positions_ptr,
     out_verify_prev_slot_indices_ptr,
+    full_to_swa_index_mapping_ptr,
+    req_to_verify_expected_tokens_ptr,
+    req_to_verify_expected_tokens_valid_lens_ptr,
     bs: tl.int64,
     max_reqs: tl.int64,
     max_seq_len: tl.int64,
@@ -76,6 +76,7 @@ def _plan_entries_kernel(
     first_entry_in_domain = (0 - max_seq_len <= first_entry) & (first_entry <= verify_capacity)
     # A wild offset writes nothing: no entry from verify_capacity on is in range, and none wraps.
     first_entry = tl.where(first_entry_in_domain, first_entry, verify_capacity)
+    rotation_span = tl.zeros([], tl.int64)
     # The entries of one request, a block of positions at a time. Every index is compared with
     # its own dimension, so that no table, however damaged, leads outside a tensor.
     own_row_request_in_range = (request >= 0) & (request < bs)
@@ -165,7 +166,9 @@ def _plan_entries_kernel(
         # A wild row or length: one entry that names it, with a slot that verify reports.
         position = tl.where(is_sound, position, tl.where(row_in_domain, prefix, 0))
         previous = tl.where(is_sound, previous, 0)
+        # Entries before the first planned one stand behind the last: coverage rotates.
         entry = first_entry + index
+        entry = tl.where(entry < 0, entry + rotation_span, entry)
         out_verify_slot_indices_entry_in_range = (entry >= 0) & (entry < verify_capacity)
         tl.store(
             out_verify_slot_indices_ptr + entry.to(tl.int64),

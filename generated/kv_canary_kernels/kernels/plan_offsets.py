@@ -23,13 +23,13 @@ UNSPECIALIZED = [
     "prefix_lens_ptr",
     "extend_seq_lens_ptr",
     "req_to_token_ptr",
-    "full_to_swa_index_mapping_ptr",
     "out_verify_offsets_scratch_ptr",
     "out_write_offsets_ptr",
     "out_write_seed_slot_indices_ptr",
     "out_verify_num_valid_ptr",
     "out_verify_enable_ptr",
     "out_write_num_valid_reqs_ptr",
+    "full_to_swa_index_mapping_ptr",
     "bs",
     "max_reqs",
     "max_seq_len",
@@ -47,13 +47,13 @@ def _plan_offsets_kernel(
     prefix_lens_ptr,
     extend_seq_lens_ptr,
     req_to_token_ptr,
-    full_to_swa_index_mapping_ptr,
     out_verify_offsets_scratch_ptr,
     out_write_offsets_ptr,
     out_write_seed_slot_indices_ptr,
     out_verify_num_valid_ptr,
     out_verify_enable_ptr,
     out_write_num_valid_reqs_ptr,
+    full_to_swa_index_mapping_ptr,
     bs: tl.int64,
     max_reqs: tl.int64,
     max_seq_len: tl.int64,
@@ -64,8 +64,8 @@ def _plan_offsets_kernel(
     verify_capacity: tl.int64,
 ):
     request = tl.program_id(0)
-    # What each request of the batch adds, verify entries and write entries, as vectors. A request
-    # whose row or length is wild adds one verify entry, so that verify has something to report.
+    # What each request of the batch adds to the verify plan, as a vector. A request whose row or
+    # length is wild adds one entry, so that verify has something to report.
     requests = tl.arange(0, PLAN_BS_BLOCK_SIZE)
     req_pool_indices_request_in_range = (requests >= 0) & (requests < bs)
     rows = tl.load(
@@ -81,21 +81,21 @@ def _plan_offsets_kernel(
         other=0,
     )
     prefixes_in_domain = (prefixes >= 0) & (prefixes <= max_seq_len)
+    are_real = rows != REQ_POOL_IDX_PADDING
+    are_sound = rows_in_domain & prefixes_in_domain
+    cached = tl.where(are_sound, prefixes, 0)
+    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
+    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
+    entry_total = tl.sum(verify_counts)
+    # What each request writes, clamped below 2^31, so that no sum over a block can wrap.
     extend_seq_lens_request_in_range = (requests >= 0) & (requests < bs)
     extends = tl.load(
         extend_seq_lens_ptr + requests.to(tl.int64),
         mask=extend_seq_lens_request_in_range,
         other=0,
     )
-    are_real = rows != REQ_POOL_IDX_PADDING
-    are_sound = rows_in_domain & prefixes_in_domain
-    cached = tl.where(are_sound, prefixes, 0)
-    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
-    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
-    # Clamped below 2^31, so that the sum over a block cannot wrap an int64.
     write_counts = tl.where(are_real, tl.minimum(tl.maximum(extends, 0), 2147483647), 0)
-    verify_total = tl.sum(verify_counts)
-    is_enabled = (verify_total <= verify_capacity).to(tl.int32)
+    is_enabled = (entry_total <= verify_capacity).to(tl.int32)
     verify_offset = tl.sum(tl.where(requests < request, verify_counts, 0))
     out_verify_offsets_scratch_request_in_range = (request >= 0) & (
         request < PLAN_BS_BLOCK_SIZE + 1
@@ -144,7 +144,7 @@ def _plan_offsets_kernel(
         )
     else:
         # The count is an int32, whatever the capacity.
-        verify_valid = tl.minimum(tl.minimum(verify_total, verify_capacity), 2147483647)
+        verify_valid = tl.minimum(tl.minimum(entry_total, verify_capacity), 2147483647)
         tl.store(out_verify_num_valid_ptr, verify_valid)
         tl.store(out_verify_enable_ptr, is_enabled)
         tl.store(out_write_num_valid_reqs_ptr, bs)

@@ -2,14 +2,21 @@
 # Template: launcher.py.jinja.
 """Plan one step, what to verify and what to write, in one launch without scratch."""
 
+import torch
 from torch import Tensor
 
 from kv_canary_kernels.backends import (
     Launch,
+    LaunchSequence,
     TritonLaunch,
     choose_backend,
     reference_launch,
     require_triton,
+    warm_up_kernel,
+)
+from kv_canary_kernels.launchers.plan_rotation import (
+    prepare_plan_rotation,
+    warm_up_plan_rotation,
 )
 from kv_canary_kernels.structs import VerifyPlan, WritePlan
 from kv_canary_kernels.validators.plan import (
@@ -32,12 +39,15 @@ def launch_canary_plan_kernels(
     req_to_verify_expected_tokens: Tensor | None,
     req_to_verify_expected_tokens_valid_lens: Tensor | None,
     kv_token_id_vs_position_offset: int,
+    verify_rotation: Tensor | None = None,
+    verify_total: Tensor | None = None,
 ) -> None:
     """Plan one step, what to verify and what to write, in one launch without scratch.
 
     Each request's program works out the sums that it needs, so that the whole plan is one launch.
     The tables are read when the kernel runs, and nothing is read back: a captured graph replays it
-    with new inputs. Beyond verify_capacity nothing is verified in this step, and enable says so.
+    with new inputs. Beyond verify_capacity nothing is verified in this step, and enable says so;
+    given a verify_rotation, a part is verified in each step, and the next step takes the next part.
 
     Args:
         verify_plan_out: VerifyPlan. Takes the verify entries.
@@ -58,6 +68,10 @@ def launch_canary_plan_kernels(
             batch (by place in the batch, not by row). Optional.
         kv_token_id_vs_position_offset: int. Added to a position to find its token in the expected
             tokens.
+        verify_rotation: int64 [1]. First of the entries to plan, of all that the step asks for;
+            becomes the first of the next step. Optional.
+        verify_total: int64 [1]. Verify entries that the step asked for, whether the plan holds them
+            or not. Optional.
 
     Raises:
         ContractError: A rule is broken; nothing was launched.
@@ -75,6 +89,8 @@ def launch_canary_plan_kernels(
         req_to_verify_expected_tokens,
         req_to_verify_expected_tokens_valid_lens,
         kv_token_id_vs_position_offset,
+        verify_rotation,
+        verify_total,
     ):
         validate_plan(
             verify_plan_out=verify_plan_out,
@@ -89,6 +105,8 @@ def launch_canary_plan_kernels(
             req_to_verify_expected_tokens=req_to_verify_expected_tokens,
             req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
             kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+            verify_rotation=verify_rotation,
+            verify_total=verify_total,
         )
     launch = prepare_plan(
         verify_plan_out=verify_plan_out,
@@ -103,6 +121,8 @@ def launch_canary_plan_kernels(
         req_to_verify_expected_tokens=req_to_verify_expected_tokens,
         req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
         kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+        verify_rotation=verify_rotation,
+        verify_total=verify_total,
     )
     launch()
 
@@ -121,6 +141,8 @@ def prepare_plan(
     req_to_verify_expected_tokens: Tensor | None,
     req_to_verify_expected_tokens_valid_lens: Tensor | None,
     kv_token_id_vs_position_offset: int,
+    verify_rotation: Tensor | None = None,
+    verify_total: Tensor | None = None,
 ) -> Launch:
     """Bind a launch to arguments that validate_plan accepts: backend, variant, grid.
 
@@ -150,12 +172,21 @@ def prepare_plan(
             req_to_verify_expected_tokens=req_to_verify_expected_tokens,
             req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
             kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+            verify_rotation=verify_rotation,
+            verify_total=verify_total,
         )
     require_triton("plan")
     from kv_canary_kernels.kernels.plan import _plan_kernel
 
-    return TritonLaunch(
+    launch = TritonLaunch(
         kernel=_plan_kernel,
+        stem="plan",
+        variant=(
+            int(full_to_swa_index_mapping is not None),
+            int(req_to_verify_expected_tokens is not None),
+            int(req_to_verify_expected_tokens_valid_lens is not None),
+            int(verify_rotation is not None),
+        ),
         grid=(
             req_pool_indices.shape[0] + 1,
             max(1, min(32, (req_to_token.shape[1] + 1023) // 1024)),
@@ -177,6 +208,7 @@ def prepare_plan(
             full_to_swa_index_mapping,
             req_to_verify_expected_tokens,
             req_to_verify_expected_tokens_valid_lens,
+            verify_rotation,
             req_pool_indices.shape[0],
             req_to_token.shape[0],
             req_to_token.shape[1],
@@ -193,3 +225,69 @@ def prepare_plan(
         num_warps=4,
         device=out_verify_slot_indices.device,
     )
+    launches: list[Launch] = [launch]
+    if verify_rotation is not None:
+        follow_up = prepare_plan_rotation(
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            req_to_token=req_to_token,
+            swa_window_size=swa_window_size,
+            verify_capacity=verify_capacity,
+            verify_rotation=verify_rotation,
+            verify_total=verify_total,
+        )
+        launches.append(follow_up)
+    return launch if len(launches) == 1 else LaunchSequence(launches=tuple(launches))
+
+
+def warm_up_plan(
+    *,
+    device: torch.device | str,
+    full_to_swa_index_mapping: bool | None = None,
+    req_to_verify_expected_tokens: bool | None = None,
+    req_to_verify_expected_tokens_valid_lens: bool | None = None,
+    verify_rotation: bool | None = None,
+) -> int:
+    """Compile and load the kernel's variants on a device without launching it; say how many.
+
+    Args:
+        device: A GPU; on the CPU there is nothing to compile.
+        full_to_swa_index_mapping: Whether launches will give it; None compiles both.
+        req_to_verify_expected_tokens: Whether launches will give it; None compiles both.
+        req_to_verify_expected_tokens_valid_lens: Whether launches will give it; None compiles both.
+        verify_rotation: Whether launches will give it; None compiles both.
+    """
+    require_triton("plan")
+    from kv_canary_kernels.kernels.plan import _plan_kernel
+
+    count = warm_up_kernel(
+        kernel=_plan_kernel,
+        stem="plan",
+        device=device,
+        pointers=(
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int32, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int64, full_to_swa_index_mapping),
+            (torch.int32, req_to_verify_expected_tokens),
+            (torch.int64, req_to_verify_expected_tokens_valid_lens),
+            (torch.int64, verify_rotation),
+        ),
+        optional=4,
+        integers=11,
+        constants={},
+        num_warps=4,
+    )
+    if verify_rotation is not False:
+        count += warm_up_plan_rotation(device=device)
+    return count

@@ -4,6 +4,7 @@
 scratch.
 """
 
+import torch
 from torch import Tensor
 
 from kv_canary_kernels.backends import (
@@ -12,6 +13,7 @@ from kv_canary_kernels.backends import (
     choose_backend,
     reference_launch,
     require_triton,
+    warm_up_kernel,
 )
 from kv_canary_kernels.validators.plan_entries import (
     accepts_plan_entries,
@@ -166,20 +168,26 @@ def prepare_plan_entries(
 
     return TritonLaunch(
         kernel=_plan_entries_kernel,
+        stem="plan_entries",
+        variant=(
+            int(full_to_swa_index_mapping is not None),
+            int(req_to_verify_expected_tokens is not None),
+            int(req_to_verify_expected_tokens_valid_lens is not None),
+        ),
         grid=(req_pool_indices.shape[0], max(1, min(32, (req_to_token.shape[1] + 1023) // 1024))),
         arguments=(
             req_pool_indices,
             prefix_lens,
             req_to_token,
-            full_to_swa_index_mapping,
             verify_offsets_scratch,
             verify_enable,
-            req_to_verify_expected_tokens,
-            req_to_verify_expected_tokens_valid_lens,
             out_verify_slot_indices,
             out_verify_expected_tokens,
             out_verify_expected_positions,
             out_verify_prev_slot_indices,
+            full_to_swa_index_mapping,
+            req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens,
             req_pool_indices.shape[0],
             req_to_token.shape[0],
             req_to_token.shape[1],
@@ -193,4 +201,47 @@ def prepare_plan_entries(
         constants={},
         num_warps=4,
         device=out_verify_slot_indices.device,
+    )
+
+
+def warm_up_plan_entries(
+    *,
+    device: torch.device | str,
+    full_to_swa_index_mapping: bool | None = None,
+    req_to_verify_expected_tokens: bool | None = None,
+    req_to_verify_expected_tokens_valid_lens: bool | None = None,
+) -> int:
+    """Compile and load the kernel's variants on a device without launching it; say how many.
+
+    Args:
+        device: A GPU; on the CPU there is nothing to compile.
+        full_to_swa_index_mapping: Whether launches will give it; None compiles both.
+        req_to_verify_expected_tokens: Whether launches will give it; None compiles both.
+        req_to_verify_expected_tokens_valid_lens: Whether launches will give it; None compiles both.
+    """
+    require_triton("plan_entries")
+    from kv_canary_kernels.kernels.plan_entries import _plan_entries_kernel
+
+    return warm_up_kernel(
+        kernel=_plan_entries_kernel,
+        stem="plan_entries",
+        device=device,
+        pointers=(
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, full_to_swa_index_mapping),
+            (torch.int32, req_to_verify_expected_tokens),
+            (torch.int64, req_to_verify_expected_tokens_valid_lens),
+        ),
+        optional=3,
+        integers=9,
+        constants={},
+        num_warps=4,
     )

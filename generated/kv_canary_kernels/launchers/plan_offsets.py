@@ -2,6 +2,7 @@
 # Template: launcher.py.jinja.
 """Turn per-request lengths into verify and write offsets, in one launch over the batch."""
 
+import torch
 from torch import Tensor
 
 from kv_canary_kernels.backends import (
@@ -10,6 +11,7 @@ from kv_canary_kernels.backends import (
     choose_backend,
     reference_launch,
     require_triton,
+    warm_up_kernel,
 )
 from kv_canary_kernels.validators.plan_offsets import (
     accepts_plan_offsets,
@@ -155,19 +157,21 @@ def prepare_plan_offsets(
 
     return TritonLaunch(
         kernel=_plan_offsets_kernel,
+        stem="plan_offsets",
+        variant=(int(full_to_swa_index_mapping is not None),),
         grid=(req_pool_indices.shape[0] + 1,),
         arguments=(
             req_pool_indices,
             prefix_lens,
             extend_seq_lens,
             req_to_token,
-            full_to_swa_index_mapping,
             out_verify_offsets_scratch,
             out_write_offsets,
             out_write_seed_slot_indices,
             out_verify_num_valid,
             out_verify_enable,
             out_write_num_valid_reqs,
+            full_to_swa_index_mapping,
             req_pool_indices.shape[0],
             req_to_token.shape[0],
             req_to_token.shape[1],
@@ -180,4 +184,42 @@ def prepare_plan_offsets(
         constants={},
         num_warps=4,
         device=out_verify_offsets_scratch.device,
+    )
+
+
+def warm_up_plan_offsets(
+    *,
+    device: torch.device | str,
+    full_to_swa_index_mapping: bool | None = None,
+) -> int:
+    """Compile and load the kernel's variants on a device without launching it; say how many.
+
+    Args:
+        device: A GPU; on the CPU there is nothing to compile.
+        full_to_swa_index_mapping: Whether launches will give it; None compiles both.
+    """
+    require_triton("plan_offsets")
+    from kv_canary_kernels.kernels.plan_offsets import _plan_offsets_kernel
+
+    return warm_up_kernel(
+        kernel=_plan_offsets_kernel,
+        stem="plan_offsets",
+        device=device,
+        pointers=(
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int64, True),
+            (torch.int32, True),
+            (torch.int32, True),
+            (torch.int32, True),
+            (torch.int64, full_to_swa_index_mapping),
+        ),
+        optional=1,
+        integers=8,
+        constants={},
+        num_warps=4,
     )

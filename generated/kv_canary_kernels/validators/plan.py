@@ -28,6 +28,8 @@ def validate_plan(
     req_to_verify_expected_tokens: Tensor | None,
     req_to_verify_expected_tokens_valid_lens: Tensor | None,
     kv_token_id_vs_position_offset: int,
+    verify_rotation: Tensor | None = None,
+    verify_total: Tensor | None = None,
     bs: int | None = None,
     max_reqs: int | None = None,
     max_seq_len: int | None = None,
@@ -66,6 +68,8 @@ def validate_plan(
         req_to_verify_expected_tokens,
         req_to_verify_expected_tokens_valid_lens,
         kv_token_id_vs_position_offset,
+        verify_rotation,
+        verify_total,
     ):
         return
     broken = inspect_plan(
@@ -81,6 +85,8 @@ def validate_plan(
         req_to_verify_expected_tokens=req_to_verify_expected_tokens,
         req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
         kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+        verify_rotation=verify_rotation,
+        verify_total=verify_total,
         bs=bs,
         max_reqs=max_reqs,
         max_seq_len=max_seq_len,
@@ -109,6 +115,8 @@ def accepts_plan(
     req_to_verify_expected_tokens: Any,
     req_to_verify_expected_tokens_valid_lens: Any,
     kv_token_id_vs_position_offset: Any,
+    verify_rotation: Any,
+    verify_total: Any,
 ) -> bool:
     """Whether every rule holds, each attribute read once; what a launch pays in every step.
 
@@ -215,6 +223,24 @@ def accepts_plan(
             and out_write_num_valid_reqs.dtype is int32
             and out_write_num_valid_reqs.device == device
             and out_write_num_valid_reqs.shape == (1,)
+            and (
+                verify_rotation is None
+                or (
+                    is_contiguous(verify_rotation)
+                    and verify_rotation.dtype is int64
+                    and verify_rotation.device == device
+                    and verify_rotation.shape == (1,)
+                )
+            )
+            and (
+                verify_total is None
+                or (
+                    is_contiguous(verify_total)
+                    and verify_total.dtype is int64
+                    and verify_total.device == device
+                    and verify_total.shape == (1,)
+                )
+            )
         ):
             return False
         bs = req_pool_indices_shape[0]
@@ -246,6 +272,8 @@ def accepts_plan(
                 req_to_verify_expected_tokens is None
                 or req_to_verify_expected_tokens_valid_lens is not None
             )
+            # plan.total_needs_rotation
+            and (verify_total is None or verify_rotation is not None)
             # plan_offsets.write_offsets_len_is_capacity_plus_one
             and write_offsets_len == write_req_capacity + 1
             # plan_offsets.bs_within_write_req_capacity
@@ -270,6 +298,8 @@ def inspect_plan(
     req_to_verify_expected_tokens: Any,
     req_to_verify_expected_tokens_valid_lens: Any,
     kv_token_id_vs_position_offset: Any,
+    verify_rotation: Any,
+    verify_total: Any,
     bs: Any = None,
     max_reqs: Any = None,
     max_seq_len: Any = None,
@@ -452,6 +482,8 @@ def inspect_plan(
         "kv_token_id_vs_position_offset",
         kv_token_id_vs_position_offset,
     )
+    inspection.tensor("plan.verify_rotation.type", "verify_rotation", verify_rotation)
+    inspection.tensor("plan.verify_total.type", "verify_total", verify_total)
     bs = inspection.size_type("plan.bs.type", "bs", bs)
     max_reqs = inspection.size_type("plan.max_reqs.type", "max_reqs", max_reqs)
     max_seq_len = inspection.size_type("plan.max_seq_len.type", "max_seq_len", max_seq_len)
@@ -612,6 +644,8 @@ def inspect_plan(
         "plan.write_plan_out.write_num_valid_reqs.contiguous",
         "out_write_num_valid_reqs",
     )
+    inspection.contiguous("plan.verify_rotation.contiguous", "verify_rotation")
+    inspection.contiguous("plan.verify_total.contiguous", "verify_total")
 
     # (c) Dtypes.
     inspection.dtype("plan.req_pool_indices.dtype", "req_pool_indices", int64)
@@ -662,6 +696,8 @@ def inspect_plan(
         "out_write_num_valid_reqs",
         int32,
     )
+    inspection.dtype("plan.verify_rotation.dtype", "verify_rotation", int64)
+    inspection.dtype("plan.verify_total.dtype", "verify_total", int64)
 
     # (d) Rules on sizes.
     if bs is not None and not 0 <= bs <= PLAN_BS_BLOCK_SIZE:
@@ -749,6 +785,13 @@ def inspect_plan(
                 "if req_to_verify_expected_tokens is given, then "
                 "req_to_verify_expected_tokens_valid_lens is given"
             ),
+        )
+    if verify_total is not None and verify_rotation is None:
+        inspection.broken(
+            "plan.total_needs_rotation",
+            "verify_total",
+            "launch_canary_plan_kernels requires verify_rotation when verify_total is set",
+            expected="if verify_total is given, then verify_rotation is given",
         )
 
     # (e) Ranks and lengths.
@@ -887,6 +930,10 @@ def inspect_plan(
         0,
         1,
     )
+    inspection.rank("plan.verify_rotation.rank", "verify_rotation", 1)
+    inspection.length("plan.verify_rotation.length", "verify_rotation", 1, 0, 1)
+    inspection.rank("plan.verify_total.rank", "verify_total", 1)
+    inspection.length("plan.verify_total.length", "verify_total", 1, 0, 1)
 
     # (f) Relations between sizes.
     if (
@@ -986,4 +1033,6 @@ def inspect_plan(
         "out_write_num_valid_reqs",
         "out_verify_slot_indices",
     )
+    inspection.device("plan.verify_rotation.device", "verify_rotation", "out_verify_slot_indices")
+    inspection.device("plan.verify_total.device", "verify_total", "out_verify_slot_indices")
     return inspection.found()

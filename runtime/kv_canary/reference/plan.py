@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kv_canary.reference.plan_entries import plan_entries
 from kv_canary.reference.plan_offsets import plan_offsets
+from kv_canary.reference.plan_rotation import plan_rotation
 
 if TYPE_CHECKING:
     from kv_canary_kernels.structs import VerifyPlan, WritePlan
@@ -28,6 +29,8 @@ def plan(
     req_to_verify_expected_tokens: Tensor | None,
     req_to_verify_expected_tokens_valid_lens: Tensor | None,
     kv_token_id_vs_position_offset: int,
+    verify_rotation: Tensor | None = None,
+    verify_total: Tensor | None = None,
 ) -> None:
     """Fill both plans of one step from the batch and the tables, in device memory only.
 
@@ -45,6 +48,9 @@ def plan(
         req_to_verify_expected_tokens_valid_lens: int64 [bs], columns that hold a token, by
             batch index; None only without req_to_verify_expected_tokens.
         kv_token_id_vs_position_offset: column of a position's token minus that position.
+        verify_rotation: int64 [1], first entry to plan when the batch asks for more than the
+            capacity, moved on by the capacity; None plans nothing then.
+        verify_total: int64 [1], takes the entries that the batch asks for; or None.
     """
     verify_offsets = torch.empty(
         req_pool_indices.shape[0] + 1, dtype=torch.int64, device=req_pool_indices.device
@@ -64,6 +70,18 @@ def plan(
         swa_window_size=swa_window_size,
         verify_capacity=verify_capacity,
     )
+    outputs = (
+        verify_plan_out.verify_slot_indices,
+        verify_plan_out.verify_expected_tokens,
+        verify_plan_out.verify_expected_positions,
+        verify_plan_out.verify_prev_slot_indices,
+    )
+    total = verify_capacity if verify_rotation is None else int(verify_offsets[-1])
+    is_over = total > verify_capacity
+    if is_over:
+        verify_plan_out.enable.fill_(1)
+    entries = [out.new_empty(total) for out in outputs] if is_over else outputs
+    slots, tokens, positions, prev_slots = entries
     plan_entries(
         req_pool_indices=req_pool_indices,
         prefix_lens=prefix_lens,
@@ -73,10 +91,26 @@ def plan(
         verify_enable=verify_plan_out.enable,
         req_to_verify_expected_tokens=req_to_verify_expected_tokens,
         req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        out_verify_slot_indices=verify_plan_out.verify_slot_indices,
-        out_verify_expected_tokens=verify_plan_out.verify_expected_tokens,
-        out_verify_expected_positions=verify_plan_out.verify_expected_positions,
-        out_verify_prev_slot_indices=verify_plan_out.verify_prev_slot_indices,
+        out_verify_slot_indices=slots,
+        out_verify_expected_tokens=tokens,
+        out_verify_expected_positions=positions,
+        out_verify_prev_slot_indices=prev_slots,
         kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
         swa_window_size=swa_window_size,
+    )
+    if verify_rotation is None:
+        return
+    if is_over:
+        first = verify_rotation % total
+        chosen = (first + torch.arange(verify_capacity, device=first.device)) % total
+        for out, every in zip(outputs, entries, strict=True):
+            out.copy_(every[chosen])
+    plan_rotation(
+        req_pool_indices=req_pool_indices,
+        prefix_lens=prefix_lens,
+        req_to_token=req_to_token,
+        swa_window_size=swa_window_size,
+        verify_capacity=verify_capacity,
+        verify_rotation=verify_rotation,
+        verify_total=verify_total,
     )

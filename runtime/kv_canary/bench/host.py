@@ -1,8 +1,6 @@
-"""`python -m kv_canary.bench`: what kv-canary costs, each figure beside the floor it stands on.
+"""Host rows: validators beside the attribute reads they need, importing, the generator.
 
-Host rows need no GPU: the validators beside the bare attribute reads that they cannot do without,
-importing the package beside importing torch, and the generator. Ratios are measured side by side
-in one run, alternating, since machines are shared and clocks drift.
+Ratios are measured side by side in one run, alternating: machines are shared and clocks drift.
 """
 
 from __future__ import annotations
@@ -14,50 +12,22 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+
+from kv_canary.bench.cases import plan_arguments
 
 ROUNDS = 60
 CALLS = 400
 
 
-def main() -> int:
-    """Print one line a figure."""
-    for line in (*validator_rows(), *import_rows(), *generator_rows()):
-        print(line, flush=True)
-    return 0
-
-
-def plan_arguments(
-    device: str, *, bs: int = 8, seq_len: int = 64, window: bool = True
-) -> dict[str, Any]:
-    """A valid call of launch_canary_plan_kernels with every optional tensor given."""
-    from kv_canary import VerifyPlan, WritePlan
-
-    generator = torch.Generator().manual_seed(0)
-
-    def integers(low: int, high: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=generator, dtype=dtype).to(device)
-
-    rows = bs + 1
-    slots = rows * seq_len + 1
-    capacity = bs * seq_len
-    return {
-        "verify_plan_out": VerifyPlan.allocate(verify_capacity=capacity, device=device),
-        "write_plan_out": WritePlan.allocate(write_req_capacity=bs, device=device),
-        "req_pool_indices": torch.arange(1, rows, dtype=torch.int64, device=device),
-        "prefix_lens": integers(1, seq_len + 1, (bs,), torch.int64),
-        "extend_seq_lens": integers(0, 4, (bs,), torch.int64),
-        "req_to_token": integers(1, slots, (rows, seq_len), torch.int32),
-        "swa_window_size": 16 if window else 0,
-        "full_to_swa_index_mapping": integers(1, slots, (slots,), torch.int64) if window else None,
-        "verify_capacity": capacity,
-        "req_to_verify_expected_tokens": integers(0, 1000, (rows, seq_len), torch.int32),
-        "req_to_verify_expected_tokens_valid_lens": integers(0, seq_len, (bs,), torch.int64),
-        "kv_token_id_vs_position_offset": 0,
-    }
+def rows() -> Iterator[str]:
+    """One line a figure."""
+    yield from validator_rows()
+    yield from import_rows()
+    yield from generator_rows()
 
 
 def validator_rows() -> list[str]:
@@ -172,7 +142,3 @@ def _python(*arguments: str) -> str:
         [sys.executable, *arguments], capture_output=True, text=True, check=True
     )
     return finished.stdout
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What kv-canary costs, each figure beside the floor it stands on: `python -m kv_canary.bench`."""
