@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from kv_canary_kernels.launchers.plan import launch_canary_plan_kernels
     from kv_canary_kernels.launchers.plan_entries import launch_plan_entries_kernel
     from kv_canary_kernels.launchers.plan_offsets import launch_plan_offsets_kernel
+    from kv_canary_kernels.launchers.plan_rotation import launch_plan_rotation_kernel
     from kv_canary_kernels.structs import VerifyPlan, WritePlan
+    from kv_canary_kernels.warming import warm_up
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,8 @@ __all__ = [
     "launch_canary_plan_kernels",
     "launch_plan_entries_kernel",
     "launch_plan_offsets_kernel",
+    "launch_plan_rotation_kernel",
+    "warm_up",
 ]
 
 # The imports above, as the interpreter sees them; a test holds the two together.
@@ -59,6 +63,8 @@ _MODULE_OF_NAME = {
     "launch_canary_plan_kernels": "kv_canary_kernels.launchers.plan",
     "launch_plan_entries_kernel": "kv_canary_kernels.launchers.plan_entries",
     "launch_plan_offsets_kernel": "kv_canary_kernels.launchers.plan_offsets",
+    "launch_plan_rotation_kernel": "kv_canary_kernels.launchers.plan_rotation",
+    "warm_up": "kv_canary_kernels.warming",
 }
 
 
