@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-CALLS = {"torch": 400, "interpreter": 100, "gpu": 2_500, "torch-on-gpu": 300}
+CALLS = {"torch": 200, "interpreter": 80, "gpu": 1_500, "torch-on-gpu": 200}
 SOAK_CALLS = {"torch": 5_000, "interpreter": 3_000}
 LARGEST_CALLS = 40
 SMALLEST_SCRATCH = 4096 + 1  # PLAN_BS_BLOCK_SIZE + 1, what the offsets kernel asks for
@@ -151,6 +151,39 @@ def check_plan_entries(backend, oracle, arena_type, frame_type):
     return check
 
 
+@pytest.fixture
+def check_plan_rotation(backend, oracle, arena_type):
+    """The same for what moves the rotation on."""
+    from kv_canary_kernels.launchers.plan_rotation import launch_plan_rotation_kernel
+
+    def check(random, frame):
+        batch = frame.batch(random, random.choice([0.0, 0.1, 0.5, 1.0]))
+        inputs = {name: batch[name] for name in ENTRIES_INPUTS}
+        inputs["verify_rotation"] = [frame.garbage(random, 64)]
+        shapes = {name: shape_of(values) for name, values in inputs.items()}
+        shapes["req_to_token"] = (frame.max_reqs, frame.max_seq_len)
+        if random.random() < 0.7:
+            shapes["verify_total"] = (1,)
+        arena = arena_type(shapes, backend.device, random)
+        arena.load(inputs)
+        launch_plan_rotation_kernel(
+            **arena.tensors,
+            swa_window_size=frame.swa_window_size,
+            verify_capacity=frame.verify_capacity,
+        )
+        total = sum(
+            oracle.verify_count(row, prefix_len, batch["req_to_token"], frame.swa_window_size)
+            for row, prefix_len in zip(batch["req_pool_indices"], batch["prefix_lens"], strict=True)
+        )
+        start = inputs["verify_rotation"][0]
+        arena.expect(verify_rotation=[oracle.next_rotation(total, frame.verify_capacity, start)])
+        if "verify_total" in shapes:
+            arena.expect(verify_total=[total])
+        return arena.difference()
+
+    return check
+
+
 def run_calls(check, frame_type, *, seed, calls, most_requests=7, longest=40):
     """Launch this often; a difference names the call, which its seed gives again."""
     for call in range(calls):
@@ -168,7 +201,7 @@ def wait_for_faults(backend):
         torch.cuda.synchronize()
 
 
-@pytest.fixture(params=["plan", "plan_offsets", "plan_entries"])
+@pytest.fixture(params=["plan", "plan_offsets", "plan_entries", "plan_rotation"])
 def kernel(request):
     """The stem of each kernel in turn."""
     return request.param
@@ -203,18 +236,10 @@ def test_nothing_outside_the_tensors_changes_many_times(check, kernel, backend, 
 class TestArena:
     """The comparison itself: it sees every element of every buffer."""
 
-    FRAME = {
-        "bs": 2,
-        "max_reqs": 3,
-        "max_seq_len": 3,
-        "verify_capacity": 4,
-        "write_req_capacity": 2,
-    }
-
     @pytest.fixture
     def arena(self, frame_type, plan_arena_type):
         random = Random(0)
-        frame = frame_type(**self.FRAME)
+        frame = frame_type(bs=2, max_reqs=3, max_seq_len=3, verify_capacity=4, write_req_capacity=2)
         arena = plan_arena_type(frame, "cpu", random)
         arena.load(frame.batch(random, 0.0))
         return arena

@@ -121,8 +121,6 @@ FOLDERS = (GENERATED.parent, RUNTIME.parent)
         "kv_canary_kernels, kv_canary",
         "kv_canary.reference.plan, kv_canary_kernels.launchers.plan",
         "kv_canary_kernels.launchers.plan, kv_canary.reference.plan",
-        "kv_canary_kernels.backends, kv_canary",
-        "kv_canary_kernels.contract, kv_canary_kernels.rules, kv_canary",
     ],
 )
 def test_packages_import_in_any_order_without_a_circle(order):

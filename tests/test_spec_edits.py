@@ -18,6 +18,13 @@ from kv_canary_codegen.cli import main
 
 REPOSITORY = Path(__file__).parent.parent
 STEMS = ("plan", "plan_entries", "plan_offsets")
+KINDS = {
+    "kernel": "kv_canary_kernels/kernels/{}.py",
+    "validator": "kv_canary_kernels/validators/{}.py",
+    "launcher": "kv_canary_kernels/launchers/{}.py",
+    "test": "tests/test_{}.py",
+    "page": "docs/{}.md",
+}
 
 
 class Edited:
@@ -53,6 +60,14 @@ class Edited:
             for path, text in after.items()
             if text != self.before[path]
         }
+
+    def stems_whose(self, kind, word):
+        """Kernels whose file of a kind said something before the edit."""
+        return [
+            path.stem
+            for path in sorted((self.spec / "kernels").glob("*.yaml"))
+            if word in self.before[KINDS[kind].format(path.stem)]
+        ]
 
     def environment(self):
         """The new output first, then the generator and the runtime, whose references are used."""
@@ -110,24 +125,19 @@ def edited(tmp_path):
 
 def files(kinds, stems):
     """Paths of some kinds of files of some kernels."""
-    patterns = {
-        "kernel": "kv_canary_kernels/kernels/{}.py",
-        "validator": "kv_canary_kernels/validators/{}.py",
-        "launcher": "kv_canary_kernels/launchers/{}.py",
-        "test": "tests/test_{}.py",
-        "page": "docs/{}.md",
-    }
-    return {patterns[kind].format(stem) for kind in kinds for stem in stems}
+    return {KINDS[kind].format(stem) for kind in kinds for stem in stems}
 
 
 def test_new_value_of_a_constant_reaches_kernels_checks_tests_and_pages(edited):
     """The kernels name the constant, so that their texts stay and their block is another."""
+    stems = edited.stems_whose("validator", "PLAN_BS_BLOCK_SIZE (4096)")
+    assert {"plan", "plan_offsets"} <= set(stems)
     edited.edit("constants.yaml", "value: 4096", "value: 256")
     changes = edited.regenerate()
     assert changes.keys() == {
         "kv_canary_kernels/constants.py",
         "kv_canary_kernels/rules.py",
-        *files(["validator", "test", "page"], ["plan", "plan_offsets"]),
+        *files(["validator", "test", "page"], stems),
     }
     assert changes["kv_canary_kernels/constants.py"] == (
         ["PLAN_BS_BLOCK_SIZE: Final = 4096"],
@@ -260,22 +270,26 @@ def test_new_scalar_in_a_rule_is_checked_tested_and_documented(edited):
 
 
 def test_new_dtype_of_an_argument_reaches_all_that_borrow_it(edited):
+    stems = edited.stems_whose("launcher", "req_to_token: Tensor,")
+    assert set(STEMS) <= set(stems)
     edited.edit("kernels/plan_offsets.yaml", "int32[max_reqs,", "int64[max_reqs,")
     changes = edited.regenerate()
-    expected = files(["kernel", "validator", "launcher", "test", "page"], STEMS)
-    assert changes.keys() - {"docs/rules.md"} == {"kv_canary_kernels/rules.py", *expected}
-    for stem in STEMS:
+    assert changes.keys() - files(["kernel"], STEMS) == {
+        "kv_canary_kernels/rules.py",
+        *files(["validator", "launcher", "test", "page"], stems),
+    }
+    for stem in stems:
         removed, added = (
             "\n".join(lines) for lines in changes[f"kv_canary_kernels/validators/{stem}.py"]
         )
         assert "req_to_token" in removed
         assert "int32" in removed
         assert "int64" in added
-        signature = changes[f"tests/test_{stem}.py"]
-        assert '"req_to_token_ptr": "*i32",' in signature[0]
-        assert '"req_to_token_ptr": "*i64",' in signature[1]
+        removed, added = changes[f"tests/test_{stem}.py"]
+        assert ('"req_to_token_ptr": "*i32",' in removed) == (stem in STEMS)
+        assert ('"req_to_token_ptr": "*i64",' in added) == (stem in STEMS)
         message = '"kv-canary: req_to_token must have dtype torch.int64, got torch.int32",'
-        assert message in signature[1]
+        assert message in added
         page = "\n".join(changes[f"docs/{stem}.md"][1])
         assert "| `req_to_token` | int64 [max_reqs, max_seq_len] |" in page
     edited.test(*STEMS)

@@ -185,8 +185,10 @@ class Reader:
             missing = [word for word in (*keys, *extra) if word not in entries]
             near = nearest(name, missing) or nearest(name, keys)
             advice = ""
-            if " " in name and isinstance(value, Scalar) and not value.text:
-                advice = '; text that holds a comma needs quotes: "..."'
+            if not _WORD.fullmatch(name) and isinstance(value, Scalar) and not value.text:
+                # The rest of a text that a comma cut in two: what its beginning lacks is here.
+                advice = f"; {_COMMA_ADVICE}"
+                self._spoil_before(node, key)
             self.problems.report(
                 key.span,
                 f"unknown key of {named}: `{name}`",
@@ -206,6 +208,13 @@ class Reader:
                     )
                     self.lost = True
         return entries
+
+    def _spoil_before(self, node: Node | None, key: Scalar) -> None:
+        values = [value for _, value in node] if isinstance(node, MappingNode) else []
+        keys = [k for k, _ in node] if isinstance(node, MappingNode) else []
+        at = keys.index(key)
+        if at and isinstance(values[at - 1], Scalar):
+            self.problems.spoil(values[at - 1].span)
 
     def entries_of(self, entries: Entries, key: str) -> Entries:
         """The entries of a mapping under a key, without judging it."""
@@ -370,6 +379,7 @@ class Reader:
         )
 
 
+_COMMA_ADVICE = 'text that holds a comma needs quotes in [ ] and { }: "..."'
 _NOTHING = Symbol(name="", kind=Kind.CONSTANT)
 _ONE_TEXT = "one text or number"
 
@@ -1232,6 +1242,15 @@ class _KernelReader:
         scope = self.scope | {
             name: Symbol(name=name, kind=Kind.CONSTANT, value=value) for name, value in blocks
         }
+        for number, item in enumerate(items):
+            if isinstance(item, Scalar) and item.text.count("(") > item.text.count(")"):
+                if number + 1 < len(items) and not item.quoted:
+                    self.problems.report(
+                        item.span, "a comma cuts this in two", allowed=_COMMA_ADVICE
+                    )
+                    for cut in items[number:]:
+                        self.problems.spoil(cut.span)
+                break
         grid = tuple(
             self.spec.expression(item, "a grid dimension", scope, Type.INTEGER) for item in items
         )

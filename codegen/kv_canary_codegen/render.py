@@ -66,8 +66,25 @@ class Renderer:
             f"{package}/launchers/__init__.py": self._init("Launchers, one a kernel."),
             "docs/rules.md": self._rules_page(),
         }
+        found["docs/constants.md"] = self._constants_page()
+        found["docs/README.md"] = self._render(
+            "index.md.jinja",
+            "kernels",
+            kernels=self.spec.kernels,
+            has_structs=bool(self.spec.structs),
+        )
         if self.spec.structs:
             found[f"{package}/structs.py"] = self._structs()
+            found["tests/test_structs.py"] = self._render(
+                "test_structs.py.jinja",
+                "structs.yaml",
+                structs=[views.struct_test_view(s, self.spec) for s in self.spec.structs],
+            )
+            found["docs/structs.md"] = self._render(
+                "structs.md.jinja",
+                "structs.yaml",
+                structs=[views.struct_page_view(s, self.written) for s in self.spec.structs],
+            )
         for kernel in self.spec.kernels:
             stem = kernel.stem
             found[f"{package}/kernels/{stem}.py"] = self._kernel(kernel)
@@ -120,6 +137,15 @@ class Renderer:
             constants=self.spec.constants,
             enums=self.spec.enums,
             enum_bases=bases,
+            hex_text=_constant_text,
+        )
+
+    def _constants_page(self) -> str:
+        return self._render(
+            "constants.md.jinja",
+            "constants.yaml",
+            constants=self.spec.constants,
+            enums=self.spec.enums,
             hex_text=_constant_text,
         )
 

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -160,7 +160,8 @@ class Problems:
 
     def spoil(self, span: Span) -> None:
         """Whatever else is wrong with this stretch of text follows from what was reported."""
-        self._spoiled.append(span)
+        # What is missing at its end is found one character behind it.
+        self._spoiled.append(replace(span, length=span.length + 1))
 
     @contextmanager
     def borrowed(self, borrower: Span) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kv_canary_codegen import expr as language
@@ -25,6 +25,7 @@ from kv_canary_codegen.model import (
     StructArgument,
     StructDef,
     TensorArgument,
+    TensorType,
     TypeName,
 )
 from kv_canary_codegen.search import Call, Search, TensorValue, Wrong, example_calls
@@ -1103,13 +1104,7 @@ class StructView:
 
 def struct_view(struct: StructDef, spec: Spec) -> StructView:
     """What the structs template prints of one struct."""
-    required = {
-        name
-        for field in struct.fields
-        if not field.optional
-        for dim in field.type.dims
-        for name in language.names_in(dim.expr)
-    }
+    required = _required_sizes(struct)
     sizes = [
         (name, "" if name in required else " = 0",
          layout.wrapped(f"{name}: int. {doc}" + ("" if name in required else
@@ -1190,10 +1185,10 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     )
 
 
-def shape_dims(tensor_type: object) -> str:
+def shape_dims(tensor_type: TensorType) -> str:
     """`[verify_capacity]`, for docstrings."""
     printer = language.SourcePrinter()
-    dims = getattr(tensor_type, "dims", ())
+    dims = tensor_type.dims
     return "[" + ", ".join((">= " if d.at_least else "") + printer.show(d.expr) for d in dims) + "]"
 
 
@@ -1299,6 +1294,118 @@ def written_texts(spec: Spec, searches: dict[str, Search]) -> tuple[RuleText, ..
 def _allocate_call(struct: StructDef, changes: tuple[tuple[str, str], ...]) -> str:
     arguments = [f"{name}={value}" for name, value in changes]
     return f"{struct.name}.allocate({', '.join(arguments)}, device=device)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructTestView:
+    """A struct's part of the generated test of structs."""
+
+    name: str
+    smallest: str
+    fields: tuple[str, ...]
+    examples: tuple[str, ...]
+
+
+def struct_test_view(struct: StructDef, spec: Spec) -> StructTestView:
+    """What the test of structs prints of one struct."""
+    required = _required_sizes(struct)
+    sizes = {name: 1 for name, _ in struct.sizes if name in required}
+    values = language.Values(
+        names={name: sizes.get(name, 0) for name, _ in struct.sizes}, shapes={}, strides={}
+    )
+    fields = []
+    for field in struct.fields:
+        extents = [str(language.evaluate(dim.expr, values)) for dim in field.type.dims]
+        shape = f"({', '.join(extents)}{',' if len(extents) == 1 else ''})"
+        arguments = [
+            layout.literal(struct.name),
+            layout.literal(field.name),
+            "None" if field.optional else shape,
+            layout.literal(field.type.dtype.value),
+            str(field.initial),
+            f"id={layout.literal(f'{struct.name}.{field.name}')}",
+        ]
+        fields.append(layout.call("pytest.param(", arguments, "),", indent=4))
+    examples = []
+    for rule in struct.rules:
+        if rule.example is None:
+            continue
+        wrong, right = dict(rule.example.wrong), dict(rule.example.right)
+        numbers = {**sizes, **{name: int(value) for name, value in wrong.items()}}
+        broken = language.Values(names=numbers, shapes={}, strides={})
+        message = "".join(
+            piece if isinstance(piece, str) else str(language.evaluate(piece, broken))
+            for piece in rule.message
+            if not isinstance(piece, TypeName)
+        )
+        examples.append(
+            layout.call(
+                "pytest.param(",
+                [
+                    layout.literal(rule.id),
+                    layout.literal(struct.name),
+                    _sizes_literal({**sizes, **wrong}),
+                    _sizes_literal({**sizes, **right}),
+                    layout.literal(spec.project.message_prefix + message),
+                    f"id={layout.literal(rule.id)}",
+                ],
+                "),",
+                indent=4,
+            )
+        )
+    return StructTestView(
+        name=struct.name,
+        smallest=_sizes_literal(sizes),
+        fields=tuple(fields),
+        examples=tuple(examples),
+    )
+
+
+def _required_sizes(struct: StructDef) -> set[str]:
+    return {
+        name
+        for field in struct.fields
+        if not field.optional
+        for dim in field.type.dims
+        for name in language.names_in(dim.expr)
+    }
+
+
+def _sizes_literal(sizes: Mapping[str, int | str]) -> str:
+    items = [f"{layout.literal(name)}: {value}" for name, value in sizes.items()]
+    return "{" + ", ".join(items) + "}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructPageView:
+    """A struct's part of the page of structs."""
+
+    name: str
+    summary: str
+    rows: tuple[tuple[str, str, str, str], ...]
+    """Name, type, initial value, meaning."""
+    signature: str
+    sizes: tuple[tuple[str, str], ...]
+    rules: tuple[RuleText, ...]
+
+
+def struct_page_view(struct: StructDef, texts: Iterable[RuleText]) -> StructPageView:
+    """What the page of structs prints of one struct."""
+    rows = []
+    for field in struct.fields:
+        kind = f"{field.type.dtype.value} {shape_dims(field.type)}"
+        initial = "anything" if field.initial is None else str(field.initial)
+        if field.optional:
+            initial = "None, unless its size is given"
+        rows.append((field.name, kind, initial, field.doc))
+    return StructPageView(
+        name=struct.name,
+        summary=struct.summary,
+        rows=tuple(rows),
+        signature=", ".join(f"{name}=..." for name, _ in struct.sizes),
+        sizes=struct.sizes,
+        rules=tuple(t for t in texts if t.id.startswith(f"{struct.name}.")),
+    )
 
 
 def _rule_text(rule: Rule, spec: Spec, owner: str, wrong: str, right: str) -> RuleText:

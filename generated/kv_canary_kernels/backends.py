@@ -40,7 +40,7 @@ def choose_backend(device: torch.device, kernel: str) -> str:
     Raises:
         ContractError: The override is no backend, or no backend runs there.
     """
-    chosen = os.environ.get(BACKEND_VARIABLE)
+    chosen = os.environ.get(BACKEND_VARIABLE) or None
     if chosen is not None and chosen not in BACKENDS:
         raise _refusal(
             kernel,

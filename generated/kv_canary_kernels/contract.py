@@ -170,7 +170,7 @@ class Inspection:
             self._implied(rule_id, f"{name} must be {expected}, got {found}", expected, found)
 
     def integer(self, rule_id: str, name: str, value: Any) -> int | None:
-        """An argument is an int, and a bool is none."""
+        """An argument is an int itself: a bool is none, nor is a member of an enum."""
         return self._exactly(rule_id, name, value, int)
 
     def boolean(self, rule_id: str, name: str, value: Any) -> bool | None:
@@ -180,7 +180,7 @@ class Inspection:
     def _exactly(self, rule_id: str, name: str, value: Any, wanted: type) -> Any:
         if value is None:
             return None
-        if isinstance(value, wanted) and isinstance(value, bool) == (wanted is bool):
+        if type(value) is wanted:
             return value
         found = type(value).__name__
         expected = wanted.__name__

@@ -120,8 +120,7 @@ def accepts_plan(
 ) -> bool:
     """Whether every rule holds, each attribute read once; what a launch pays in every step.
 
-    True is certain. On False, inspect_plan has the last word: it also takes what is
-    rare, a subclass of int for one, and says what is wrong.
+    On False, inspect_plan says what is wrong.
     """
     try:
         if not (
