@@ -74,15 +74,15 @@ def catalogue(monkeypatch):
     """A generated rule catalogue with one rule."""
     module = ModuleType("kv_canary_kernels.rules")
 
-    class UnknownRule(ValueError):
+    class UnknownRuleError(ValueError):
         pass
 
     def explain(rule_id):
         if rule_id not in (None, "plan.a_rule"):
-            raise UnknownRule(f"no rule {rule_id}")
+            raise UnknownRuleError(f"no rule {rule_id}")
         return "all rules" if rule_id is None else "what plan.a_rule means"
 
-    module.UnknownRule = UnknownRule
+    module.UnknownRuleError = UnknownRuleError
     module.explain = explain
     monkeypatch.setitem(sys.modules, "kv_canary_kernels.rules", module)
 

@@ -184,7 +184,6 @@ def test_explain_is_the_same_without_the_extras(unpacked, tmp_path):
     assert (without.returncode, without.stdout, without.stderr) == (0, with_extras.stdout, "")
 
 
-@pytest.mark.xfail(reason="the runtime catches rules.UnknownRule, which is not there", strict=True)
 def test_explain_of_an_unknown_rule_is_an_error_without_the_extras(unpacked, tmp_path):
     result = python(unpacked, tmp_path, "-c", WITHOUT_EXTRAS, "explain", "plan_offsets.bs_rnage")
     assert (result.returncode, result.stdout) == (2, "")

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -322,7 +323,12 @@ def _filled(view: ImpliedView) -> str:
         ("{expected}", view.expected),
     ):
         text = text.replace(name, value)
-    return text
+    return "\n".join(wrapped for line in text.split("\n") for wrapped in _wrapped(line))
+
+
+def _wrapped(line: str) -> list[str]:
+    hang = len(line) - len(line.lstrip()) + 2
+    return textwrap.wrap(line, 100, subsequent_indent=" " * hang) or [""]
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {

@@ -1208,7 +1208,7 @@ class _KernelReader:
             entries = self.spec.mapping(item, "then")
             node = entries.get("kernel", (None, None))[1]
             others = [stem for stem in self.sources if stem != self.source.stem]
-            stem = self.spec.one_of(node, "kernel", others)
+            stem = self.spec.named(node, "kernel", others)
             when_node = entries.get("when", (None, None))[1]
             when = None
             if when_node is not None:
@@ -1216,11 +1216,10 @@ class _KernelReader:
                 self.read_names.update(language.names_in(when))
             if stem is None or node is None:
                 continue
-            wanted = self.spec.any_mapping(
-                self.sources[stem].entries.get("arguments", (None, None))[1], "`arguments`"
-            )
+            wanted = self.spec.entries_of(self.sources[stem].entries, "arguments")
+            self.read_names.update(wanted)
             missing = [name for name in wanted if name not in own]
-            if missing:
+            if missing and not self.spec.lost:
                 self.problems.report(
                     node.span,
                     f"kernel `{stem}` needs `{missing[0]}`, which this launcher does not take",
@@ -1977,6 +1976,9 @@ class _KernelReader:
                 name = dim.binds
                 if name is None or counts.get(name) != 1 or name in read:
                     continue
+                place = self._dim_span(merged, tensor, name)
+                if place.file != self.source.shown:
+                    continue  # The name was chosen, and is judged, where this argument is from.
                 others = [n for n in counts if n != name]
                 near = nearest(name, others)
                 if name in guarded:
@@ -1984,7 +1986,7 @@ class _KernelReader:
                     near = next((n for n in others if _is_slip(name, n)), None)
                 if near is not None:
                     self.problems.report(
-                        self._dim_span(merged, tensor, name),
+                        place,
                         f"size `{name}` stands here alone, and nothing else reads it",
                         allowed="a size that some other dimension, rule or statement reads",
                         near=near,

@@ -64,6 +64,7 @@ class Renderer:
             f"{package}/kernels/__init__.py": self._init("Triton kernels, one a module."),
             f"{package}/validators/__init__.py": self._init("Host-side checks, one a kernel."),
             f"{package}/launchers/__init__.py": self._init("Launchers, one a kernel."),
+            "tests/conftest.py": self._render("markers.py.jinja", "project.yaml"),
             "docs/rules.md": self._rules_page(),
         }
         found["docs/constants.md"] = self._constants_page()
@@ -76,7 +77,7 @@ class Renderer:
         if self.spec.structs:
             found[f"{package}/structs.py"] = self._structs()
             found["tests/test_structs.py"] = self._render(
-                "test_structs.py.jinja",
+                "structs_test.py.jinja",
                 "structs.yaml",
                 structs=[views.struct_test_view(s, self.spec) for s in self.spec.structs],
             )

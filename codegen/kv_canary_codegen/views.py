@@ -1430,7 +1430,8 @@ def shown_calls(kernel: Kernel, wrong: Call, right: Call) -> tuple[str, str]:
 
 
 def _shown_call(kernel: Kernel, call: Call, other: Call) -> str:
-    parts = []
+    parts: list[str] = []
+    fields: dict[str, list[str]] = {}
     for tensor in kernel.tensors:
         value = call.tensors[tensor.path]
         if value == other.tensors[tensor.path]:
@@ -1441,7 +1442,18 @@ def _shown_call(kernel: Kernel, call: Call, other: Call) -> str:
             shown = f"torch.empty({shape}, dtype=torch.{value.dtype}, device=device)"
         elif isinstance(value, Wrong):
             shown = value.text
-        parts.append(f"{tensor.path}={shown}")
+        owner, _, field = tensor.path.partition(".")
+        if not field:
+            parts.append(f"{tensor.path}={shown}")
+            continue
+        if owner not in fields:
+            parts.append(owner)
+        fields.setdefault(owner, []).append(f"{field}={shown}")
+    structs = {s.name: s.struct for s in kernel.structs}
+    parts = [
+        f"{part}={structs[part]}({', '.join([*fields[part], '...'])})" if part in fields else part
+        for part in parts
+    ]
     for name, number in call.scalars.items():
         if number != other.scalars[name]:
             parts.append(f"{name}={number.text if isinstance(number, Wrong) else repr(number)}")

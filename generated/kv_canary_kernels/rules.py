@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from dataclasses import dataclass
 
 
@@ -67,7 +68,12 @@ def _filled(text: str, rule_id: str) -> str:
         ("{expected}", rule.expected),
     ):
         text = text.replace(name, value)
-    return text
+    return "\n".join(wrapped for line in text.split("\n") for wrapped in _wrapped(line))
+
+
+def _wrapped(line: str) -> list[str]:
+    hang = len(line) - len(line.lstrip()) + 2
+    return textwrap.wrap(line, 100, subsequent_indent=" " * hang) or [""]
 
 
 WRITTEN: dict[str, str] = {
@@ -155,16 +161,16 @@ What to do
   - Raise PLAN_BS_BLOCK_SIZE in spec/constants.yaml (a power of two) and regenerate.
 
 Wrong
-  launch_canary_plan_kernels(write_plan_out.write_offsets=torch.empty(2, dtype=torch.int64,
-    device=device), write_plan_out.write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
-    device=device), req_pool_indices=torch.empty(4097, dtype=torch.int64, device=device),
+  launch_canary_plan_kernels(write_plan_out=WritePlan(write_offsets=torch.empty(2,
+    dtype=torch.int64, device=device), write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
+    device=device), ...), req_pool_indices=torch.empty(4097, dtype=torch.int64, device=device),
     prefix_lens=torch.empty(4097, dtype=torch.int64, device=device),
     extend_seq_lens=torch.empty(4097, dtype=torch.int64, device=device), ...)
 
 Right
-  launch_canary_plan_kernels(write_plan_out.write_offsets=torch.empty(4097, dtype=torch.int64,
-    device=device), write_plan_out.write_seed_slot_indices=torch.empty(4096, dtype=torch.int64,
-    device=device), req_pool_indices=torch.empty(4096, dtype=torch.int64, device=device),
+  launch_canary_plan_kernels(write_plan_out=WritePlan(write_offsets=torch.empty(4097,
+    dtype=torch.int64, device=device), write_seed_slot_indices=torch.empty(4096, dtype=torch.int64,
+    device=device), ...), req_pool_indices=torch.empty(4096, dtype=torch.int64, device=device),
     prefix_lens=torch.empty(4096, dtype=torch.int64, device=device),
     extend_seq_lens=torch.empty(4096, dtype=torch.int64, device=device), ...)
 

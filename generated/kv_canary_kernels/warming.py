@@ -18,11 +18,9 @@ def warm_up(device: torch.device | str) -> int:
     A launch inside a graph capture needs its kernel loaded before. To load fewer, call the
     launchers' own warm_up functions with what will be given.
     """
-    return sum(
-        (
-            warm_up_plan(device=device),
-            warm_up_plan_entries(device=device),
-            warm_up_plan_offsets(device=device),
-            warm_up_plan_rotation(device=device),
-        )
-    )
+    count = 0
+    count += warm_up_plan(device=device)
+    count += warm_up_plan_entries(device=device)
+    count += warm_up_plan_offsets(device=device)
+    count += warm_up_plan_rotation(device=device)
+    return count

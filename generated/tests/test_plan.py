@@ -29,6 +29,8 @@ from kv_canary_kernels.validators.plan import (
     validate_plan,
 )
 
+REFERENCE = "kv_canary.reference.plan:plan"
+
 # Sizes that a caller may give to the validator, and to nothing else.
 SIZES: list[str] = [
     "bs",
@@ -2166,7 +2168,8 @@ def filled(arguments: dict[str, Any], device: str) -> tuple[dict[str, Any], dict
 
 def launched(backend: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if backend == "reference":
-        reference_of("kv_canary.reference.plan:plan")(**assembled(arguments))
+        reference = reference_of(REFERENCE)
+        reference(**assembled(arguments))
         return
     monkeypatch.setenv("KV_CANARY_BACKEND", "triton")
     launch_canary_plan_kernels(**assembled(arguments))

@@ -26,6 +26,8 @@ from kv_canary_kernels.validators.plan_entries import (
     validate_plan_entries,
 )
 
+REFERENCE = "kv_canary.reference.plan_entries:plan_entries"
+
 # Sizes that a caller may give to the validator, and to nothing else.
 SIZES: list[str] = [
     "bs",
@@ -1369,7 +1371,8 @@ def filled(arguments: dict[str, Any], device: str) -> tuple[dict[str, Any], dict
 
 def launched(backend: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if backend == "reference":
-        reference_of("kv_canary.reference.plan_entries:plan_entries")(**assembled(arguments))
+        reference = reference_of(REFERENCE)
+        reference(**assembled(arguments))
         return
     monkeypatch.setenv("KV_CANARY_BACKEND", "triton")
     launch_plan_entries_kernel(**assembled(arguments))

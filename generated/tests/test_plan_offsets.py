@@ -28,6 +28,8 @@ from kv_canary_kernels.validators.plan_offsets import (
     validate_plan_offsets,
 )
 
+REFERENCE = "kv_canary.reference.plan_offsets:plan_offsets"
+
 # Sizes that a caller may give to the validator, and to nothing else.
 SIZES: list[str] = [
     "bs",
@@ -1347,7 +1349,8 @@ def filled(arguments: dict[str, Any], device: str) -> tuple[dict[str, Any], dict
 
 def launched(backend: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if backend == "reference":
-        reference_of("kv_canary.reference.plan_offsets:plan_offsets")(**assembled(arguments))
+        reference = reference_of(REFERENCE)
+        reference(**assembled(arguments))
         return
     monkeypatch.setenv("KV_CANARY_BACKEND", "triton")
     launch_plan_offsets_kernel(**assembled(arguments))

@@ -26,6 +26,8 @@ from kv_canary_kernels.validators.plan_rotation import (
     validate_plan_rotation,
 )
 
+REFERENCE = "kv_canary.reference.plan_rotation:plan_rotation"
+
 # Sizes that a caller may give to the validator, and to nothing else.
 SIZES: list[str] = ["bs", "max_reqs", "max_seq_len"]
 
@@ -577,7 +579,8 @@ def filled(arguments: dict[str, Any], device: str) -> tuple[dict[str, Any], dict
 
 def launched(backend: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if backend == "reference":
-        reference_of("kv_canary.reference.plan_rotation:plan_rotation")(**assembled(arguments))
+        reference = reference_of(REFERENCE)
+        reference(**assembled(arguments))
         return
     monkeypatch.setenv("KV_CANARY_BACKEND", "triton")
     launch_plan_rotation_kernel(**assembled(arguments))

@@ -1,5 +1,5 @@
 # Generated from spec/structs.yaml by `kv-canary generate`; do not edit.
-# Template: test_structs.py.jinja.
+# Template: structs_test.py.jinja.
 """Structs: what allocate makes, how many bytes it takes, and the rules on its sizes."""
 
 from typing import Any

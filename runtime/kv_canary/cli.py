@@ -140,7 +140,7 @@ def _explain_without_codegen(rest: list[str]) -> int:
         ) from error
     try:
         print(rules.explain(rest[0] if rest else None).rstrip())
-    except rules.UnknownRule as error:
+    except rules.UnknownRuleError as error:
         print(f"kv-canary: {error}", file=sys.stderr)
         return 2
     return 0

@@ -144,7 +144,7 @@ def prepare_plan(
     verify_rotation: Tensor | None = None,
     verify_total: Tensor | None = None,
 ) -> Launch:
-    """Bind a launch to arguments that validate_plan accepts: backend, variant, grid.
+    """Bind a launch to arguments that the validator accepts: backend, variant, grid.
 
     Call what comes back as often as wanted; it reads the tensors' contents anew each time.
     """

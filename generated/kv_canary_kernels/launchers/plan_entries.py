@@ -141,7 +141,7 @@ def prepare_plan_entries(
     kv_token_id_vs_position_offset: int,
     swa_window_size: int,
 ) -> Launch:
-    """Bind a launch to arguments that validate_plan_entries accepts: backend, variant, grid.
+    """Bind a launch to arguments that the validator accepts: backend, variant, grid.
 
     Call what comes back as often as wanted; it reads the tensors' contents anew each time.
     """

@@ -131,7 +131,7 @@ def prepare_plan_offsets(
     swa_window_size: int,
     verify_capacity: int,
 ) -> Launch:
-    """Bind a launch to arguments that validate_plan_offsets accepts: backend, variant, grid.
+    """Bind a launch to arguments that the validator accepts: backend, variant, grid.
 
     Call what comes back as often as wanted; it reads the tensors' contents anew each time.
     """

@@ -93,7 +93,7 @@ def prepare_plan_rotation(
     verify_rotation: Tensor,
     verify_total: Tensor | None = None,
 ) -> Launch:
-    """Bind a launch to arguments that validate_plan_rotation accepts: backend, variant, grid.
+    """Bind a launch to arguments that the validator accepts: backend, variant, grid.
 
     Call what comes back as often as wanted; it reads the tensors' contents anew each time.
     """
