@@ -441,8 +441,10 @@ def test_generate_touches_only_the_files_that_change(small):
     small.edit_spec("constants.yaml", "value: 4", "value: 5")
     assert small.run("generate") == (
         0,
-        "changed generated/docs/constants.md\n"
-        f"changed generated/small_kernels/constants.py\n{COUNT}, 2 touched\n",
+        (
+            "changed generated/docs/constants.md\n"
+            f"changed generated/small_kernels/constants.py\n{COUNT}, 2 touched\n"
+        ),
         "",
     )
     after = stamps(small.out)

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parent.parent
 REFERENCE = REPOSITORY / "runtime" / "kv_canary" / "reference"
 KERNELS = REPOSITORY / "generated" / "kv_canary_kernels" / "kernels"
 
-RANDOM_BATCHES = 24
+RANDOM_BATCHES = 10
 
 
 @dataclass(frozen=True)

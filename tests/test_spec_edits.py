@@ -135,6 +135,7 @@ def test_new_value_of_a_constant_reaches_kernels_checks_tests_and_pages(edited):
     edited.edit("constants.yaml", "value: 4096", "value: 256")
     changes = edited.regenerate()
     assert changes.keys() == {
+        "docs/constants.md",
         "kv_canary_kernels/constants.py",
         "kv_canary_kernels/rules.py",
         *files(["validator", "test", "page"], stems),

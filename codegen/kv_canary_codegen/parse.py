@@ -201,12 +201,14 @@ class Reader:
             elif not advice:
                 self.lost = True
         if isinstance(node, MappingNode):
-            for name, required in keys.items():
-                if required and name not in entries:
-                    self.problems.report(
-                        _head(node), f"{named} without `{name}`", allowed=f"`{name}: ...`"
-                    )
-                    self.lost = True
+            absent = [name for name, needed in keys.items() if needed and name not in entries]
+            if absent:
+                self.lost = True
+                self.problems.report(
+                    _head(node),
+                    f"{named} without {', '.join(f'`{name}`' for name in absent)}",
+                    allowed=", ".join(f"`{name}: ...`" for name in absent),
+                )
         return entries
 
     def _spoil_before(self, node: Node | None, key: Scalar) -> None:
@@ -395,7 +397,7 @@ def _but(word: str) -> str:
 def _with_article(context: str) -> str:
     if "." in context:
         return context
-    if context in ("values", "launch"):
+    if context in ("values", "launch", "then"):
         return f"`{context}`"
     return f"{'an' if context[0] in 'aeiou' else 'a'} {context}"
 

@@ -215,7 +215,7 @@ class Renderer:
 
     def _test(self, kernel: Kernel) -> str:
         view = views.test_view(kernel, self.spec, self.searches[kernel.stem])
-        ensured = set(re.findall(r"\w+", " ".join(text for _, text in view.ensures)))
+        ensured = view.ensure_names
         outputs_only = [layout.literal(t.path) for t in kernel.tensors if not t.access.reads]
         sizes = [layout.literal(size) for size in explicit_sizes(kernel)]
         return self._render(
@@ -229,10 +229,6 @@ class Renderer:
             assert_statement=_assert_statement,
             sizes=layout.call("SIZES: list[str] = [", sizes, "]", indent=0),
             outputs_only=layout.call("OUTPUTS: list[str] = [", outputs_only, "]", indent=0),
-            content_words=set(
-                re.findall(r"\w+", " ".join(f"{c.low} {c.high} {c.sample}" for c in view.contents))
-            ),
-            ensure_words=ensured,
             ensured=ensured,
             bounded=any(item.low for item in view.contents),
             sampled=any(item.sample for item in view.contents),

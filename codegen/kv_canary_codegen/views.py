@@ -11,6 +11,7 @@ from kv_canary_codegen import layout
 from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes
 from kv_canary_codegen.expr import Compare, Expr, Integer, IsBool, Kind, Name, PythonPrinter
 from kv_canary_codegen.model import (
+    Dtype,
     Ensure,
     EnsureKind,
     Kernel,
@@ -56,6 +57,10 @@ STAGE_WORDS = {
 
 class TritonPrinter(PythonPrinter):
     """Shows a condition over blocks: no chains, no `and`, each comparison in parentheses."""
+
+    def constant(self, name: str, value: int) -> str:
+        """Show a constant by its name, and a member of an enum by its value."""
+        return str(value) if "." in name else name
 
     def compare(self, first: str, rest: list[tuple[str, str]]) -> str:
         """Show a chain as comparisons joined by `&`."""
@@ -334,8 +339,10 @@ def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
     parameters = parameters_of(kernel, spec)
     words = set(kernel.body.words)
     for access in kernel.body.accesses:
-        for dim in access.tensor.type.dims:
-            words.update(re.findall(r"\w+", PythonPrinter().show(dim.expr)))
+        exprs = [dim.expr for dim in access.tensor.type.dims]
+        exprs += [access.tensor.values.expr] if access.tensor.values is not None else []
+        for expr in exprs:
+            words.update(re.findall(r"\w+", TritonPrinter().show(expr)))
     names = [layout.literal(p.name) for p in parameters if not p.constexpr]
     choices = [
         (f"{scalar.name}_{choice}".upper(), number)
@@ -481,13 +488,23 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
         structs=tuple(sorted({s.struct for s in kernel.structs})),
         enums=tuple(sorted(enums)),
         constants=tuple(constants),
-        dtypes=tuple(sorted({t.type.dtype.value for t in kernel.tensors})),
+        dtypes=tuple(
+            sorted(
+                "bool as torch_bool" if t is Dtype.BOOL else t.value
+                for t in {tensor.type.dtype for tensor in kernel.tensors}
+            )
+        ),
     )
 
 
 def _no_sizes(sizes: tuple[str, ...]) -> str:
     """A chain of `is`: None only where no size is given; one load and one test a size."""
     return layout.chain("is", [*sizes, "None"], indent=4, head="derived = (", tail=")")
+
+
+def _dtype_name(tensor: TensorArgument) -> str:
+    """A dtype's name in a validator, where Python's own bool is needed too."""
+    return "torch_bool" if tensor.type.dtype is Dtype.BOOL else tensor.type.dtype.value
 
 
 class _Fast:
@@ -578,7 +595,7 @@ class _Fast:
         name = tensor.identifier
         contiguous = tensor.type.layout is Layout.CONTIGUOUS
         terms = [f"is_contiguous({name})" if contiguous else f"isinstance({name}, Tensor)"]
-        terms.append(f"{name}.dtype is {tensor.type.dtype.value}")
+        terms.append(f"{name}.dtype is {_dtype_name(tensor)}")
         if tensor.path == self.kernel.device_of:
             terms.append(f"(device := {name}.device) is not None")
         else:
@@ -766,7 +783,7 @@ class _Inspection:
             case CheckKind.CONTIGUOUS:
                 return self._call("contiguous", rule, name)
             case CheckKind.DTYPE:
-                return self._call("dtype", rule, name, subject.type.dtype.value)
+                return self._call("dtype", rule, name, _dtype_name(subject))
             case CheckKind.RANK:
                 return self._call("rank", rule, name, str(subject.type.rank))
             case _:
@@ -1624,6 +1641,10 @@ class TestView:
     ensures: tuple[tuple[str, str], ...]
     """Text, and the assertion over `values` and `before`."""
     sizes: tuple[tuple[str, str], ...]
+    content_names: frozenset[str]
+    """What the contents' bounds and formulas read."""
+    ensure_names: frozenset[str]
+    """What the postconditions read."""
     signature: tuple[tuple[str, str], ...]
     """Triton's compilation signature, without presence."""
     variants: int
@@ -1666,7 +1687,8 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
                     right=_changes(kernel, calls[1], base),
                 )
             )
-    printer = PythonPrinter()
+    paths = {tensor.path: tensor for tensor in kernel.tensors}
+    printer = _TestPrinter(paths)
     shapes = []
     for name, plan in search.shapes():
         call = search.call(plan)
@@ -1686,13 +1708,11 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         (size, f"shape({layout.literal(tensor.path)}, {axis})")
         for size, (tensor, axis) in kernel.binders().items()
     ]
-    ensures = tuple((e.text, _assertion(e, kernel)) for e in kernel.ensures)
-    needed = set(
-        re.findall(
-            r"\w+",
-            " ".join([a for _, a in ensures] + [f"{c.low} {c.high} {c.sample}" for c in contents]),
-        )
-    )
+    ensures = tuple((e.text, _assertion(e, printer)) for e in kernel.ensures)
+    ensure_names = _names_read([assertion for _, assertion in ensures], kernel)
+    content_names = _names_read([f"{c.low} {c.high} {c.sample}" for c in contents], kernel)
+    needed = ensure_names | content_names
+    sizes += [(d.name, printer.show(d.expr)) for d in kernel.derived]
     return TestView(
         stem=kernel.stem,
         launcher=kernel.launcher,
@@ -1709,6 +1729,8 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         outputs=tuple(t.path for t in kernel.tensors if t.access.writes),
         ensures=ensures,
         sizes=tuple(s for s in sizes if s[0] in needed),
+        content_names=content_names,
+        ensure_names=ensure_names,
         signature=tuple((p.name, p.signature) for p in parameters),
         variants=variants_count(kernel, spec),
         optional=tuple(p.name for p in parameters if p.optional),
@@ -1716,6 +1738,45 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         constants=tuple(c.name for c in spec.constants if c.name in needed),
         sampled=tuple(s.name for s in kernel.scalars if s.name in needed),
     )
+
+
+def _names_read(texts: list[str], kernel: Kernel) -> frozenset[str]:
+    """Names in a text, and what the derived sizes among them read."""
+    names = set(re.findall(r"\w+", " ".join(texts)))
+    for derived in reversed(kernel.derived):
+        if derived.name in names:
+            shown = language.SourcePrinter().show(derived.expr)
+            names.update(re.findall(r"\w+", shown))
+    return frozenset(names)
+
+
+class _TestPrinter(PythonPrinter):
+    """Shows an expression over the descriptions that a generated test makes its tensors from."""
+
+    def __init__(self, tensors: Mapping[str, TensorArgument]) -> None:
+        super().__init__()
+        self._tensors = tensors
+
+    def constant(self, name: str, value: int) -> str:
+        """Show a constant by its name, and a member of an enum by its value."""
+        return str(value) if "." in name else name
+
+    def present(self, tensor: str) -> tuple[str, int]:
+        """Show whether a description is there."""
+        return f"arguments[{layout.literal(tensor)}] is not None", 40
+
+    def absent(self, tensor: str) -> tuple[str, int]:
+        """Show that a description is not there."""
+        return f"arguments[{layout.literal(tensor)}] is None", 40
+
+    def length(self, tensor: str, axis: int) -> str:
+        """Show an extent; of an absent tensor it is 0."""
+        return f"shape({layout.literal(tensor)}, {axis})"
+
+    def stride(self, tensor: str, axis: int) -> str:
+        """Show the stride of a contiguous tensor."""
+        later = range(axis + 1, self._tensors[tensor].type.rank)
+        return f"({' * '.join(self.length(tensor, i) for i in later) or '1'})"
 
 
 def _programs(search: Search, call: Call) -> int:
@@ -1746,9 +1807,9 @@ def _bounds(tensor: TensorArgument, printer: PythonPrinter) -> tuple[str, str]:
             return "", ""
 
 
-def _assertion(ensure: Ensure, kernel: Kernel) -> str:
+def _assertion(ensure: Ensure, printer: PythonPrinter) -> str:
     tensor = layout.literal(ensure.tensor)
-    shown = [PythonPrinter().show(operand) for operand in ensure.operands]
+    shown = [printer.show(operand) for operand in ensure.operands]
     match ensure.kind:
         case EnsureKind.EQUALS:
             return f"after[{tensor}][{shown[0]}] == {shown[1]}"
@@ -1793,7 +1854,7 @@ def _all_arguments(kernel: Kernel, call: Call) -> tuple[str, ...]:
 def _scalar_value(kernel: Kernel, name: str, value: object) -> object:
     scalar = next(s for s in kernel.scalars if s.name == name)
     if scalar.kind is ScalarKind.ENUM and isinstance(value, int):
-        return Wrong(text=f"{scalar.enum}({value})", type_name="")
+        return Wrong(text=f"constants.{scalar.enum}({value})", type_name="")
     return value
 
 

@@ -46,7 +46,7 @@ def poison(dtype: torch.dtype) -> int | float:
         return 1
     if dtype.is_floating_point:
         return -1234.5
-    return -(0x5A << (torch.iinfo(dtype).bits - 9)) if dtype.is_signed else 0xA5
+    return -(0x5A << (torch.iinfo(dtype).bits - 8)) // 2 if dtype.is_signed else 0xA5
 
 
 def guarded(shape: tuple[int, ...], dtype: torch.dtype, device: str) -> tuple[Any, Any]:
@@ -75,6 +75,8 @@ def contents(
         values: list[Any] = [source.uniform(-8, 8) for _ in range(count)]
         return torch.tensor(values, dtype=dtype).view(shape)
     bottom, top = (-2, 50) if low is None or high is None else (low, max(low, high))
+    if dtype is torch.bool:
+        return torch.tensor([source.random() < 0.5 for _ in range(count)]).view(shape)
     lowest, highest = torch.iinfo(dtype).min, torch.iinfo(dtype).max
     wild = [bottom - 1, top + 1, lowest, highest, 0, -1]
     values = []
