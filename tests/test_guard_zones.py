@@ -13,7 +13,7 @@ import pytest
 import torch
 
 CALLS = {"torch": 200, "interpreter": 80, "gpu": 2_500, "torch-on-gpu": 200}
-SOAK_CALLS = {"torch": 5_000, "interpreter": 3_000}
+SOAK_CALLS = {"torch": 5_000, "interpreter": 2_000}
 LONG_CALLS = 40
 MOST_REQUESTS = {"torch": 7, "interpreter": 3, "gpu": 7, "torch-on-gpu": 7}
 """The interpreter takes milliseconds for each program, and there is one for each request."""
