@@ -474,15 +474,15 @@ FILES = {
     **copying(
         "copy_bool",
         ("bool",),
-        more="  loud: {scalar: bool, default: false, doc: Nothing is copied.}\n",
-        body="    index = tl.where(loud != 0, -1, index)\n",
+        more="  loud: {scalar: bool, default: false, doc: Changes nothing.}\n",
+        body="    index = tl.where(loud != 0, index + 0, index)\n",
     ),
     **copying(
         "copy_channel",
         ("int32",),
-        more="  channel: {scalar: Channel, default: RED, doc: Nothing else is copied.}\n",
+        more="  channel: {scalar: Channel, default: RED, doc: Changes nothing.}\n",
         extra="variants: [channel]\n",
-        body="    index = tl.where(CHANNEL == 4, -1, index)\n",
+        body="    index = tl.where(CHANNEL == 4, index + 0, index)\n",
     ),
     **copying(
         "copy_below_constant",

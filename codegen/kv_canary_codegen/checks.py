@@ -31,6 +31,7 @@ class CheckKind(Enum):
     TYPE = "type"
     SIZE_TYPE = "size_type"
     INT64 = "int64"
+    NON_NEGATIVE = "non_negative"
     CONTIGUOUS = "contiguous"
     DTYPE = "dtype"
     RANK = "rank"

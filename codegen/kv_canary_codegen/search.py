@@ -704,6 +704,23 @@ class Search:
                 add(f"{word}_roomy_{label}", number, given, room)
         for optional in self.kernel.optional_tensors():
             add(f"only_{optional.identifier}", 5, frozenset({optional.path}), room)
+        for scalar in self.kernel.scalars:
+            if scalar.kind is ScalarKind.INT:
+                continue
+            for value in _all_values(scalar, self.spec)[1:]:
+                sizes = {**dict.fromkeys(self.base.sizes, 5), **room}
+                sizes = {k: v for k, v in sizes.items() if k in self.base.sizes}
+                shared = {k: sizes[k] for k in self.shared}
+                plan = replace(
+                    self.base,
+                    sizes=sizes,
+                    scalars={**self.base.scalars, **shared, scalar.name: value},
+                    given=everything,
+                )
+                repaired = self.repair(plan, everything | {scalar.name})
+                repaired = repaired or self.repair(plan, frozenset({scalar.name}))
+                if repaired is not None and repaired not in found.values():
+                    found[f"{scalar.name}_{value}"] = repaired
         for block, extent in self.kernel.blocks:
             for size in sorted((outputs | in_grid) & self.base.sizes.keys()):
                 for extra, word in ((0, ""), (1, "_and_1")):

@@ -58,6 +58,12 @@ KIND_TEXTS: dict[CheckKind, KindText] = {
         causes=("A sentinel such as 2**64 - 1 passed as an ordinary number.",),
         fix=("Pass {expected}.",),
     ),
+    CheckKind.NON_NEGATIVE: KindText(
+        message="{name} must be non-negative, got ...",
+        meaning="A size counts elements; 0 leaves its tensors out.",
+        causes=("A subtraction that went below zero.",),
+        fix=("Pass 0 for none, or how many there are to be.",),
+    ),
     CheckKind.CONTIGUOUS: KindText(
         message="{name} must be contiguous",
         meaning="The kernel walks the memory of this tensor without strides.",

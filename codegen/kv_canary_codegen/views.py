@@ -596,7 +596,9 @@ class _Fast:
         contiguous = tensor.type.layout is Layout.CONTIGUOUS
         terms = [f"is_contiguous({name})" if contiguous else f"isinstance({name}, Tensor)"]
         terms.append(f"{name}.dtype is {_dtype_name(tensor)}")
-        if tensor.path == self.kernel.device_of:
+        if len(self.kernel.tensors) == 1:
+            pass  # There is no other device to differ from.
+        elif tensor.path == self.kernel.device_of:
             terms.append(f"(device := {name}.device) is not None")
         else:
             terms.append(f"{name}.device == device")
@@ -1191,6 +1193,11 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
             ["inspection.broken(", *(layout.placed(a, 4) + "," for a in arguments), ")"]
         )
         inspection.append(f"if {' and '.join([*needs, printed])}:\n{layout.placed(body, 4)}")
+    for name, _ in struct.sizes:
+        if name not in required:
+            rule_id = layout.literal(f"{struct.name}.{name}.non_negative")
+            arguments = [rule_id, layout.literal(name), f"{name}_int"]
+            inspection.append(layout.call("inspection.non_negative(", arguments, ")", indent=8))
     total = layout.chain("+", terms, indent=8, head="return (", tail=")")
     return StructView(
         name=struct.name,
@@ -1246,7 +1253,10 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
             owner=f"{struct.name}.allocate",
             argument=size,
             name=size,
-            expected="an int in [-2**63, 2**63 - 1]" if kind is CheckKind.INT64 else "int",
+            expected={
+                CheckKind.INT64: "an int in [-2**63, 2**63 - 1]",
+                CheckKind.NON_NEGATIVE: "0 or more",
+            }.get(kind, "int"),
         )
         for struct in spec.structs
         for size, _ in struct.sizes
@@ -1254,6 +1264,11 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
             ("required", CheckKind.REQUIRED),
             ("type", CheckKind.TYPE),
             ("int64", CheckKind.INT64),
+            *(
+                []
+                if size in _required_sizes(struct)
+                else [("non_negative", CheckKind.NON_NEGATIVE)]
+            ),
         )
     )
     return structs + tuple(

@@ -97,7 +97,7 @@ def described(value: Any) -> str:
         dtype = str(value.dtype).removeprefix("torch.")
         shape = ", ".join(str(extent) for extent in value.shape)
         return f"{dtype}[{shape}] on {value.device}"
-    return type(value).__name__
+    return "None" if value is None else type(value).__name__
 
 
 @dataclass(slots=True)
@@ -224,6 +224,12 @@ class Inspection:
                 "an int in [-2**63, 2**63 - 1]",
                 str(value),
             )
+
+    def non_negative(self, rule_id: str, name: str, value: int | None) -> None:
+        """An int counts something."""
+        if value is not None and value < 0:
+            message = f"{name} must be non-negative, got {value}"
+            self._implied(rule_id, message, "0 or more", str(value))
 
     def size(
         self,

@@ -723,6 +723,20 @@ Likely causes
 What to do
   - Pass {expected}.
 """,
+    "non_negative": """\
+{rule}
+  {name} must be non-negative, got ...
+
+Checked by {owner}, about {argument}.
+
+A size counts elements; 0 leaves its tensors out.
+
+Likely causes
+  - A subtraction that went below zero.
+
+What to do
+  - Pass 0 for none, or how many there are to be.
+""",
     "contiguous": """\
 {rule}
   {name} must be contiguous
@@ -804,6 +818,7 @@ FIXES: dict[str, str] = {
     "type": "Pass {expected}.",
     "size_type": "Leave {name} out: it is read from the arguments.",
     "int64": "Pass {expected}.",
+    "non_negative": "Pass 0 for none, or how many there are to be.",
     "contiguous": (
         "Keep the tensor contiguous where it is made; .contiguous() copies it in every step."
     ),
