@@ -53,7 +53,7 @@ class Renderer:
             f"{package}/backends.py": self._render("backends.py.jinja", "project.yaml"),
             f"{package}/testing.py": self._render("testing.py.jinja", "project.yaml"),
             f"{package}/warming.py": self._render(
-                "warming.py.jinja", "kernels", stems=[k.stem for k in self.spec.kernels]
+                "warming.py.jinja", "kernels", stems=self._warmed()
             ),
             f"{package}/constants.py": self._constants(),
             f"{package}/rules.py": self._rules(),
@@ -129,6 +129,11 @@ class Renderer:
         found += [(item.name, "structs") for item in self.spec.structs]
         found += [(k.launcher, f"launchers.{k.stem}") for k in self.spec.kernels]
         return sorted((name, f"{package}.{home}") for name, home in found)
+
+    def _warmed(self) -> list[str]:
+        """Stems to warm up: a follow-up kernel is warmed up with the launcher that runs it."""
+        follow_ups = {f.stem for kernel in self.spec.kernels for f in kernel.then}
+        return [k.stem for k in self.spec.kernels if k.stem not in follow_ups]
 
     def _constants(self) -> str:
         bases = sorted({"IntFlag" if enum.flags else "IntEnum" for enum in self.spec.enums})

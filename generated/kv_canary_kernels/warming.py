@@ -9,7 +9,6 @@ import torch
 from kv_canary_kernels.launchers.plan import warm_up_plan
 from kv_canary_kernels.launchers.plan_entries import warm_up_plan_entries
 from kv_canary_kernels.launchers.plan_offsets import warm_up_plan_offsets
-from kv_canary_kernels.launchers.plan_rotation import warm_up_plan_rotation
 
 
 def warm_up(device: torch.device | str) -> int:
@@ -22,5 +21,4 @@ def warm_up(device: torch.device | str) -> int:
     count += warm_up_plan(device=device)
     count += warm_up_plan_entries(device=device)
     count += warm_up_plan_offsets(device=device)
-    count += warm_up_plan_rotation(device=device)
     return count

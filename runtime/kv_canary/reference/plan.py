@@ -70,41 +70,36 @@ def plan(
         swa_window_size=swa_window_size,
         verify_capacity=verify_capacity,
     )
-    outputs = (
-        verify_plan_out.verify_slot_indices,
-        verify_plan_out.verify_expected_tokens,
-        verify_plan_out.verify_expected_positions,
-        verify_plan_out.verify_prev_slot_indices,
-    )
-    total = verify_capacity if verify_rotation is None else int(verify_offsets[-1])
-    is_over = total > verify_capacity
-    if is_over:
-        verify_plan_out.enable.fill_(1)
-    entries = [out.new_empty(total) for out in outputs] if is_over else outputs
-    slots, tokens, positions, prev_slots = entries
-    plan_entries(
-        req_pool_indices=req_pool_indices,
-        prefix_lens=prefix_lens,
-        req_to_token=req_to_token,
-        full_to_swa_index_mapping=full_to_swa_index_mapping,
-        verify_offsets_scratch=verify_offsets,
-        verify_enable=verify_plan_out.enable,
-        req_to_verify_expected_tokens=req_to_verify_expected_tokens,
-        req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
-        out_verify_slot_indices=slots,
-        out_verify_expected_tokens=tokens,
-        out_verify_expected_positions=positions,
-        out_verify_prev_slot_indices=prev_slots,
-        kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
-        swa_window_size=swa_window_size,
-    )
+
+    def write_entries(offsets: Tensor) -> None:
+        plan_entries(
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            req_to_token=req_to_token,
+            full_to_swa_index_mapping=full_to_swa_index_mapping,
+            verify_offsets_scratch=offsets,
+            verify_enable=verify_plan_out.enable,
+            req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+            out_verify_slot_indices=verify_plan_out.verify_slot_indices,
+            out_verify_expected_tokens=verify_plan_out.verify_expected_tokens,
+            out_verify_expected_positions=verify_plan_out.verify_expected_positions,
+            out_verify_prev_slot_indices=verify_plan_out.verify_prev_slot_indices,
+            kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+            swa_window_size=swa_window_size,
+        )
+
     if verify_rotation is None:
+        write_entries(verify_offsets)
         return
-    if is_over:
-        first = verify_rotation % total
-        chosen = (first + torch.arange(verify_capacity, device=first.device)) % total
-        for out, every in zip(outputs, entries, strict=True):
-            out.copy_(every[chosen])
+    # Over capacity the entries are planned twice: moved back by the start, and those before the
+    # start once more behind the last. What comes to lie outside the capacity is not written.
+    verify_plan_out.enable.fill_(1)
+    total = verify_offsets[-1]
+    is_over = total > verify_capacity
+    start = torch.where(is_over, verify_rotation % total.clamp(min=1), 0)
+    write_entries(verify_offsets - start)
+    write_entries(torch.where(is_over, verify_offsets - start + total, verify_capacity))
     plan_rotation(
         req_pool_indices=req_pool_indices,
         prefix_lens=prefix_lens,
