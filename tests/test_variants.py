@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -31,6 +32,7 @@ REPLAYS = [
     replace(SMALL, page_size=1, pool_slots=1 << 13, chunk=77, max_batch=64),
 ]
 REQUESTS = 120
+WHOLE_TRACE = Path(__file__).parent / "data" / "mooncake_conversation_3000.jsonl"
 
 
 def kernel_of(stem):
@@ -156,6 +158,17 @@ class TestCompiledKernels:
         for settings in REPLAYS:
             replay(trace, replace(settings, device=backend.device))
         assert at_most_declared()["plan"] >= 2, "with the SWA table and without are two"
+
+    @pytest.mark.soak
+    def test_whole_trace_compiles_at_most_the_declared_variants(
+        self, backend, at_most_declared, capsys
+    ):
+        trace = read_trace(WHOLE_TRACE)
+        for settings in (ReplaySettings(scale=32), ReplaySettings(scale=32, window=8)):
+            summary = replay(trace, replace(settings, device=backend.device))
+            with capsys.disabled():
+                print(f"\n{len(trace)} requests, window {settings.window}: {summary.steps} steps")
+        at_most_declared()
 
     def test_odd_shapes_compile_at_most_the_declared_variants(
         self, backend, at_most_declared, frame_type, plan_arena_type

@@ -101,6 +101,7 @@ def _plan_entries_kernel(
     # An offset far beyond every position only has to stay there: clamped, the sum cannot wrap.
     token_offset = tl.maximum(kv_token_id_vs_position_offset.to(tl.int64), -(2**62))
     token_offset = tl.minimum(token_offset, 2**62)
+    known_len = tl.zeros([], tl.int64)
     if req_to_verify_expected_tokens_valid_lens_ptr is not None:
         req_to_verify_expected_tokens_valid_lens_request_in_range = (request >= 0) & (request < bs)
         known_len = tl.load(
