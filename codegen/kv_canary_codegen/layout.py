@@ -114,7 +114,7 @@ def commented(text: str, *, indent: int = 0) -> str:
 
 def docstring(first: str, rest: str = "", *, indent: int = 0) -> str:
     """A docstring: one line if it fits, else a summary, an empty line and the rest."""
-    first = first.replace("\\", "\\\\").replace('"""', "'''")
+    first, rest = (text.replace("\\", "\\\\").replace('"""', "'''") for text in (first, rest))
     if not rest and indent + len(first) + 6 <= WIDTH and not first.endswith('"'):
         return f'"""{first}"""'
     summary = wrapped(first, indent=indent + (3 if rest else 6))

@@ -156,6 +156,28 @@ _RESERVED = (*language.KEYWORDS, *language.FUNCTIONS, "it", "tl", "triton", "tor
 Entries = dict[str, tuple[Scalar, Node]]
 
 
+_TAKEN = frozenset(
+    "Any AttributeError BrokenRule ContractError False Inspection Launch LaunchSequence None "
+    "RuntimeError Tensor TritonLaunch True TypeError ValueError accepts bool broken choose_backend "
+    "cls constants derived device enable_fp_fusion float follow_up grid inspection int isinstance "
+    "is_contiguous kernel launch launches len max min num_warps reference reference_launch "
+    "require_triton self stem str sum tl torch torch_bool triton tuple type variant warm_up_kernel "
+    "warmup".split()
+)
+"""Names that generated code has a use of its own for."""
+_TAKEN_FORMS = re.compile(
+    r"(?:validate|accepts|inspect|prepare|warm_up)_\w+|\w+_(?:ptr|shape)|_\w+_kernel|\w+_stride_\w+"
+)
+
+
+def shadows(name: str) -> bool:
+    """Whether a name would hide one that generated code needs."""
+    dtypes = {item.value for item in Dtype}
+    return bool(
+        name in _TAKEN or name in dtypes or keyword.iskeyword(name) or _TAKEN_FORMS.fullmatch(name)
+    )
+
+
 class Reader:
     """Takes values out of nodes, reporting whatever is not what its place wants."""
 
@@ -244,7 +266,19 @@ class Reader:
             return ""
         if not node.text.strip():
             self.problems.report(node.span, f"{what} is empty", allowed="text")
+        self.printable(node, what)
         return " ".join(node.text.split())
+
+    def printable(self, node: Scalar, what: str) -> None:
+        """Report what no page, message or source file could hold as it is."""
+        for index, character in enumerate(node.text):
+            if not character.isprintable() and character != "\n":
+                self.problems.report(
+                    node.at(index),
+                    f"{what} holds the character U+{ord(character):04X}",
+                    allowed="characters that can be printed",
+                )
+                return
 
     def texts(self, node: Node | None, what: str) -> tuple[str, ...]:
         """A list of lines of text, one at least."""
@@ -330,7 +364,7 @@ class Reader:
     def name(self, key: Scalar, what: str) -> bool:
         """Whether a key can be a name in Python."""
         good = bool(_WORD.fullmatch(key.text)) and not keyword.iskeyword(key.text)
-        if not good or key.text in _RESERVED:
+        if not good or key.text in _RESERVED or shadows(key.text):
             self.lost = True
             self.problems.report(
                 key.span,
@@ -870,6 +904,7 @@ class _SpecReader(Reader):
         if not isinstance(node, Scalar) or not node.text.strip():
             self.text(node, "`message`")
             return ()
+        self.printable(node, "`message`")
         pieces: list[Piece] = []
         at = 0
         text = node.text
@@ -1196,7 +1231,7 @@ class _KernelReader:
     def _launcher(self, entries: Entries) -> str:
         node = entries.get("name", (None, None))[1]
         name = self.spec.text(node, "`name`")
-        if node is not None and name and (not _WORD.fullmatch(name) or keyword.iskeyword(name)):
+        if node is not None and name and (not _WORD.fullmatch(name) or shadows(name)):
             self.problems.report(
                 node.span, f"`{name}` cannot name a launcher", allowed="letters, digits and _"
             )
@@ -1354,6 +1389,13 @@ class _KernelReader:
                 match = _TENSOR.fullmatch(text.text) if isinstance(text, Scalar) else None
                 for part, _ in _split(match.group("dims"), 0) if match else []:
                     word = part.strip()
+                    if shadows(word) and isinstance(text, Scalar):
+                        start = text.text.find(word, text.text.find("["))
+                        self.problems.report(
+                            text.at(start, len(word)),
+                            f"`{word}` cannot name a size",
+                            allowed="no word of Python or of generated code",
+                        )
                     if (
                         _WORD.fullmatch(word)
                         and word not in self.scope

@@ -436,6 +436,9 @@ def read_text(path: Path, shown: str, problems: Problems) -> str | None:
         if path.is_dir():
             problems.report(whole, "this is a folder", allowed="a file")
             return None
+        if path.exists() and not path.is_file():
+            problems.report(whole, "this is no regular file", allowed="a file")
+            return None
         size = path.stat().st_size
         if size > MAX_SPEC_BYTES:
             problems.report(

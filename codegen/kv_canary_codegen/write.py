@@ -90,6 +90,14 @@ def compare(folder: Path, files: Mapping[str, str]) -> Changes:
 
 def _read(folder: Path, path: str) -> bytes | None:
     place = folder / path
+    if place.exists() and not place.is_file() and not place.is_dir():
+        raise OutputError(
+            place=place.as_posix(),
+            rule="a generated file must have its path to itself",
+            found="a pipe or a device",
+            wanted="a file, or nothing",
+            fix="move it away, or choose another --out",
+        )
     try:
         return place.read_bytes()
     except FileNotFoundError:
