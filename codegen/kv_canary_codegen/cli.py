@@ -299,7 +299,7 @@ class RulePages:
     def page(self, rule: str) -> str | None:
         """The page of a rule, or None where there is no such rule."""
         if rule in self._implied:
-            return _filled(self._implied[rule])
+            return _filled(self._implied[rule], self.spec)
         return self._written.get(rule)
 
     @cached_property
@@ -312,9 +312,9 @@ class RulePages:
         return {text.id: text.show() for text in Renderer(self.spec, "spec").written}
 
 
-def _filled(view: ImpliedView) -> str:
+def _filled(view: ImpliedView, spec: Spec) -> str:
     """The text of an implied rule's kind, filled in as the generated catalogue does it."""
-    text = next(kind.text for kind in kind_views() if kind.kind == view.kind)
+    text = next(kind.text for kind in kind_views(spec) if kind.kind == view.kind)
     for name, value in (
         ("{rule}", view.id),
         ("{owner}", view.owner),

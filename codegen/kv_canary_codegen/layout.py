@@ -141,7 +141,8 @@ def string(text: str, *, indent: int, tail: str = "", prefix: str = "") -> str:
     one = prefix + literal(text) if not prefix else _formatted(text)
     if indent + len(one) + len(tail) <= WIDTH:
         return one
-    words = text.split(" ")
+    kept = re.sub(r"\{[^{}]*\}", lambda m: m.group().replace(" ", "\0"), text) if prefix else text
+    words = [word.replace("\0", " ") for word in kept.split(" ")]
     pieces: list[str] = []
     line = ""
     for number, word in enumerate(words):

@@ -157,17 +157,71 @@ Entries = dict[str, tuple[Scalar, Node]]
 
 
 _TAKEN = frozenset(
-    "Any AttributeError BrokenRule ContractError False Inspection Launch LaunchSequence None "
-    "RuntimeError Tensor TritonLaunch True TypeError ValueError accepts bool broken choose_backend "
-    "cls constants derived device enable_fp_fusion float follow_up grid inspection int isinstance "
-    "is_contiguous kernel launch launches len max min num_warps reference reference_launch "
-    "require_triton self stem str sum tl torch torch_bool triton tuple type variant warm_up_kernel "
-    "warmup".split()
+    (
+        "Any",
+        "AttributeError",
+        "BrokenRule",
+        "ContractError",
+        "False",
+        "Inspection",
+        "Launch",
+        "LaunchSequence",
+        "None",
+        "RuntimeError",
+        "Tensor",
+        "TritonLaunch",
+        "True",
+        "TypeError",
+        "ValueError",
+        "accepts",
+        "bool",
+        "broken",
+        "choose_backend",
+        "cls",
+        "constants",
+        "derived",
+        "device",
+        "enable_fp_fusion",
+        "float",
+        "follow_up",
+        "grid",
+        "inspection",
+        "int",
+        "isinstance",
+        "is_contiguous",
+        "kernel",
+        "launch",
+        "launches",
+        "len",
+        "max",
+        "min",
+        "num_warps",
+        "reference",
+        "reference_launch",
+        "require_triton",
+        "self",
+        "stem",
+        "str",
+        "sum",
+        "tl",
+        "torch",
+        "torch_bool",
+        "triton",
+        "tuple",
+        "type",
+        "variant",
+        "warm_up_kernel",
+        "warmup",
+    )
 )
 """Names that generated code has a use of its own for."""
 _TAKEN_FORMS = re.compile(
     r"(?:validate|accepts|inspect|prepare|warm_up)_\w+|\w+_(?:ptr|shape)|_\w+_kernel|\w+_stride_\w+"
 )
+
+
+TAKEN_STEMS = ("constants", "rules", "structs")
+"""Pages and tests of these names are of the whole project."""
 
 
 def shadows(name: str) -> bool:
@@ -1017,6 +1071,13 @@ class _SpecReader(Reader):
         for path in paths:
             shown = f"{self.shown}/kernels/{path.name}"
             whole = Span(file=shown, line=0, column=0)
+            if path.stem in TAKEN_STEMS:
+                self.problems.report(
+                    whole,
+                    f"`{path.stem}` cannot name a kernel: that page and test are the project's own",
+                    allowed="another name",
+                )
+                continue
             if not re.fullmatch(r"[a-z][a-z0-9_]*", path.stem) or keyword.iskeyword(path.stem):
                 self.problems.report(
                     whole,

@@ -168,7 +168,7 @@ class Renderer:
             "rules.py.jinja",
             "kernels",
             written=self.written,
-            kinds=views.kind_views(),
+            kinds=views.kind_views(self.spec),
             implied=views.implied_views(self.spec),
             guards=guards,
             escaped=_escaped,

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kv_canary_codegen.model import Project
+from kv_canary_codegen.parse import TAKEN_STEMS
 from kv_canary_codegen.render import environment
 from kv_canary_codegen.write import CommandError, make_folders, remove_folders
 
 MAX_STEM = 40
 """Letters of a stem. Generated lines are 100 columns wide, and some name a stem twice."""
-_RESERVED = ("rules",)
-"""docs/rules.md is the catalogue of all kernels."""
+_RESERVED = TAKEN_STEMS
 
 
 class ScaffoldError(CommandError):

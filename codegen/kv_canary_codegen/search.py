@@ -217,8 +217,9 @@ class Search:
         names: dict[str, Number] = {}
         for scalar in self.kernel.scalars:
             value = call.scalars[scalar.name]
-            if not isinstance(value, Wrong):
-                names[scalar.name] = value
+            if isinstance(value, Wrong) or (isinstance(value, int) and value not in _INT64):
+                continue
+            names[scalar.name] = value
         shapes: dict[str, tuple[int, ...] | None] = {}
         strides: dict[str, tuple[int, ...] | None] = {}
         for tensor in self.kernel.tensors:
@@ -575,9 +576,20 @@ class Search:
                if n in self.binders and self.binders[n][0].optional]
             + [t for n in language.names_in(rule.require) if n in self.derived
                for t in language.present_in(self.derived[n].expr)]))  # fmt: skip
-        for mask in itertools.product((False, True), repeat=len(presences)):
+        finite = [
+            (s.name, _all_values(s, self.spec))
+            for s in self.kernel.scalars
+            if s.kind is not ScalarKind.INT and s.name in language.names_in(rule.require)
+        ]
+        for mask, chosen in itertools.product(
+            itertools.product((False, True), repeat=len(presences)),
+            itertools.product(*(values for _, values in finite)),
+        ):
             given = self.base.given | {t for t, on in zip(presences, mask, strict=True) if on}
-            plan = replace(self.base, given=frozenset(given))
+            scalars = dict(zip((name for name, _ in finite), chosen, strict=True))
+            plan = replace(
+                self.base, given=frozenset(given), scalars={**self.base.scalars, **scalars}
+            )
             for name, changed in self._variations(plan, rule.require):
                 fixed = frozenset({*name, *presences})
                 call = self.call(changed)

@@ -33,7 +33,7 @@ class KindText:
 KIND_TEXTS: dict[CheckKind, KindText] = {
     CheckKind.REQUIRED: KindText(
         message="{name} is required",
-        meaning="The kernel cannot run without this argument.",
+        meaning="Nothing can be done without this argument.",
         causes=("None passed for something that is not optional.",),
         fix=("Pass {expected}.",),
     ),
@@ -170,7 +170,7 @@ class RuleText:
         lines = [self.id, line(self.message, "  "), ""]
         lines += [line(f"Checked by {self.owner}, about {self.argument}.")]
         if self.condition:
-            lines += [line(f"Holds when {self.condition}.")]
+            lines += [line(f"Rule: {self.condition}.")]
         lines += ["", line(self.meaning), "", "Likely causes"]
         lines += [line(cause, "  - ") for cause in self.causes]
         lines += ["", "What to do"]
@@ -182,10 +182,11 @@ class RuleText:
         return "\n".join(lines) + "\n"
 
 
-def implied_text(check: Check, kernel: Kernel) -> RuleText:
+def implied_text(check: Check, kernel: Kernel, prefix: str) -> RuleText:
     """The text of an implied rule."""
     return kind_text(
         check.kind,
+        prefix=prefix,
         rule=check.id,
         owner=kernel.launcher,
         argument=check.argument,
@@ -195,7 +196,14 @@ def implied_text(check: Check, kernel: Kernel) -> RuleText:
 
 
 def kind_text(
-    kind: CheckKind, *, rule: str, owner: str, argument: str, name: str, expected: str
+    kind: CheckKind,
+    *,
+    prefix: str,
+    rule: str,
+    owner: str,
+    argument: str,
+    name: str,
+    expected: str,
 ) -> RuleText:
     """The text of a kind of implied rule, filled in; or with fields, to be filled in later."""
     text = KIND_TEXTS[kind]
@@ -207,7 +215,7 @@ def kind_text(
         id=rule,
         owner=owner,
         argument=argument,
-        message=filled(text.message),
+        message=prefix + filled(text.message),
         condition="",
         meaning=text.meaning,
         causes=tuple(filled(cause) for cause in text.causes),

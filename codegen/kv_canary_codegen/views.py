@@ -776,7 +776,8 @@ class _Inspection:
             case CheckKind.TYPE:
                 return self._type(check, rule, name)
             case CheckKind.INT64:
-                return self._call("int64", rule, name, check.argument)
+                value = check.argument
+                return self._call("int64", rule, name, value, target=f"{value} = ")
             case CheckKind.DEVICE:
                 reference = layout.literal(self.kernel.reference_tensor.called)
                 return self._call("device", rule, name, reference)
@@ -894,7 +895,15 @@ class _Inspection:
         message = layout.string(
             _f_string(rule.message, self._printer()), indent=12, tail=",", prefix="f"
         )
-        actual = ", ".join(f"{name}={{{name}}}" for name in names if name in self.unknown)
+        found = [f"{name}={{{name}}}" for name in names if name in self.unknown]
+        for node in language.walk(rule.require):
+            if isinstance(node, language.Length):
+                shape = f"{self.kernel.tensor(node.tensor).identifier}.shape[{node.axis}]"
+                found.append(f"{node.tensor}.shape[{node.axis}]={{{shape}}}")
+            elif isinstance(node, language.Present):
+                identifier = self.kernel.tensor(node.tensor).identifier
+                found.append(f"{node.tensor} given: {{{identifier} is not None}}")
+        actual = ", ".join(dict.fromkeys(found))
         arguments = [layout.literal(rule.id), layout.literal(rule.argument), message]
         expected = layout.string(language.WordsPrinter().show(rule.require), indent=12, tail=",")
         arguments.append(_keyword("expected", expected))
@@ -1170,7 +1179,8 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
             layout.call(f"{name}_int = inspection.integer(", arguments, ")", indent=8)
         )
         arguments = [layout.literal(f"{rule_name}.int64"), shown, f"{name}_int"]
-        inspection.append(layout.call("inspection.int64(", arguments, ")", indent=8))
+        head = f"{name}_int = inspection.int64("
+        inspection.append(layout.call(head, arguments, ")", indent=8))
     for rule in struct.rules:
         names = language.names_in(rule.require)
         needs = [f"{name}_int is not None" for name in names]
@@ -1286,12 +1296,13 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
     )
 
 
-def kind_views() -> tuple[KindView, ...]:
+def kind_views(spec: Spec) -> tuple[KindView, ...]:
     """Texts of the kinds, fields in braces."""
     found = []
     for kind in KIND_TEXTS:
         text = kind_text(
             kind,
+            prefix=spec.project.message_prefix,
             rule="{rule}",
             owner="{owner}",
             argument="{argument}",
@@ -1318,7 +1329,9 @@ def written_texts(spec: Spec, searches: dict[str, Search]) -> tuple[RuleText, ..
             if check.rule is None or not check.id.startswith(f"{kernel.stem}."):
                 continue
             calls = example_calls(search, check)
-            wrong, right = ("", "") if calls is None else shown_calls(kernel, *calls)
+            wrong, right = ("", "")
+            if calls is not None:
+                wrong, right = shown_calls(kernel, check.rule.require, *calls)
             found.append(_rule_text(check.rule, spec, kernel.launcher, wrong, right))
     return tuple(found)
 
@@ -1456,17 +1469,23 @@ def _rule_text(rule: Rule, spec: Spec, owner: str, wrong: str, right: str) -> Ru
     )
 
 
-def shown_calls(kernel: Kernel, wrong: Call, right: Call) -> tuple[str, str]:
-    """Two calls as code, only the arguments in which they differ."""
-    return _shown_call(kernel, wrong, right), _shown_call(kernel, right, wrong)
+def shown_calls(kernel: Kernel, require: Expr, wrong: Call, right: Call) -> tuple[str, str]:
+    """Two calls as code: the arguments in which they differ, and those that the rule reads."""
+    names = set(language.names_in(require))
+    for derived in kernel.derived:
+        if derived.name in names:
+            names |= {*language.names_in(derived.expr), *language.present_in(derived.expr)}
+    names |= {*language.tensors_in(require), *language.present_in(require)}
+    names |= {kernel.binders()[name][0].path for name in names if name in kernel.binders()}
+    return _shown_call(kernel, names, wrong, right), _shown_call(kernel, names, right, wrong)
 
 
-def _shown_call(kernel: Kernel, call: Call, other: Call) -> str:
+def _shown_call(kernel: Kernel, names: set[str], call: Call, other: Call) -> str:
     parts: list[str] = []
     fields: dict[str, list[str]] = {}
     for tensor in kernel.tensors:
         value = call.tensors[tensor.path]
-        if value == other.tensors[tensor.path]:
+        if value == other.tensors[tensor.path] and tensor.path not in names:
             continue
         shown = "None" if value is None else ""
         if isinstance(value, TensorValue):
@@ -1487,7 +1506,7 @@ def _shown_call(kernel: Kernel, call: Call, other: Call) -> str:
         for part in parts
     ]
     for name, number in call.scalars.items():
-        if number != other.scalars[name]:
+        if number != other.scalars[name] or name in names:
             parts.append(f"{name}={number.text if isinstance(number, Wrong) else repr(number)}")
     for name, number in call.sizes.items():
         parts.append(f"{name}={number.text if isinstance(number, Wrong) else repr(number)}")
@@ -1544,7 +1563,11 @@ def page_view(kernel: Kernel, spec: Spec, texts: Iterable[RuleText]) -> PageView
         f"{name}: {', '.join(_variant_values(kernel, name, spec))}" for name in kernel.variants
     ]
     implied = [
-        (check.id, implied_text(check, kernel).message, check.argument)
+        (
+            check.id,
+            implied_text(check, kernel, spec.project.message_prefix).message,
+            check.argument,
+        )
         for check in checks_of(kernel)
         if check.rule is None
     ]
@@ -1664,7 +1687,8 @@ class TestView:
     """Triton's compilation signature, without presence."""
     variants: int
     optional: tuple[str, ...]
-    constexprs: tuple[tuple[str, int], ...]
+    constexprs: tuple[tuple[str, str], ...]
+    """Name and values of what is compiled in."""
     constants: tuple[str, ...]
     sampled: tuple[str, ...]
 
@@ -1676,6 +1700,15 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
     never_first = []
     examples = []
     for check in search.checks:
+        calls = example_calls(search, check)
+        if calls is not None:
+            examples.append(
+                ExampleView(
+                    rule=check.id,
+                    wrong=_changes(kernel, calls[0], base),
+                    right=_changes(kernel, calls[1], base),
+                )
+            )
         found = search.breaking(check)
         if found is None:
             never_first.append(check.id)
@@ -1693,15 +1726,6 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
                 explicit=bool(call.sizes),
             )
         )
-        calls = example_calls(search, check)
-        if calls is not None:
-            examples.append(
-                ExampleView(
-                    rule=check.id,
-                    wrong=_changes(kernel, calls[0], base),
-                    right=_changes(kernel, calls[1], base),
-                )
-            )
     paths = {tensor.path: tensor for tensor in kernel.tensors}
     printer = _TestPrinter(paths)
     shapes = []
@@ -1723,7 +1747,7 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         (size, f"shape({layout.literal(tensor.path)}, {axis})")
         for size, (tensor, axis) in kernel.binders().items()
     ]
-    ensures = tuple((e.text, _assertion(e, printer)) for e in kernel.ensures)
+    ensures = tuple((e.text, _assertion(e, kernel, printer)) for e in kernel.ensures)
     ensure_names = _names_read([assertion for _, assertion in ensures], kernel)
     content_names = _names_read([f"{c.low} {c.high} {c.sample}" for c in contents], kernel)
     needed = ensure_names | content_names
@@ -1749,7 +1773,11 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         signature=tuple((p.name, p.signature) for p in parameters),
         variants=variants_count(kernel, spec),
         optional=tuple(p.name for p in parameters if p.optional),
-        constexprs=tuple((p.name, 0) for p in parameters if p.constexpr),
+        constexprs=tuple(
+            (p.name, _all_constants(kernel, p.name.lower(), spec))
+            for p in parameters
+            if p.constexpr
+        ),
         constants=tuple(c.name for c in spec.constants if c.name in needed),
         sampled=tuple(s.name for s in kernel.scalars if s.name in needed),
     )
@@ -1822,19 +1850,21 @@ def _bounds(tensor: TensorArgument, printer: PythonPrinter) -> tuple[str, str]:
             return "", ""
 
 
-def _assertion(ensure: Ensure, printer: PythonPrinter) -> str:
+def _assertion(ensure: Ensure, kernel: Kernel, printer: PythonPrinter) -> str:
     tensor = layout.literal(ensure.tensor)
     shown = [printer.show(operand) for operand in ensure.operands]
     match ensure.kind:
         case EnsureKind.EQUALS:
-            return f"after[{tensor}][{shown[0]}] == {shown[1]}"
+            text = f"after[{tensor}][{shown[0]}] == {shown[1]}"
         case EnsureKind.WITHIN:
-            return f"all({shown[0]} <= value <= {shown[1]} for value in after[{tensor}])"
+            text = f"all({shown[0]} <= value <= {shown[1]} for value in after[{tensor}])"
         case EnsureKind.NONDECREASING:
             values = f"after[{tensor}]" + (f"[: {shown[0]}]" if shown else "")
-            return f"nondecreasing({values})"
+            text = f"nondecreasing({values})"
         case _:
-            return f"unchanged(before, after, {tensor}, {shown[0]})"
+            text = f"unchanged(before, after, {tensor}, {shown[0]})"
+    optional = kernel.tensor(ensure.tensor).optional
+    return f"{tensor} not in after or {text}" if optional else text
 
 
 def _argument_text(value: object, dtype: str = "") -> str:

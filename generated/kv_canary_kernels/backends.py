@@ -61,15 +61,19 @@ def choose_backend(device: torch.device, kernel: str) -> str:
     if chosen is None:
         return "torch" if device.type == "cpu" else "triton"
     if chosen == "triton" and device.type == "cpu" and not _interpreted():
-        raise _refusal(
-            kernel,
-            "backend.triton_needs_gpu",
-            f"the triton backend needs GPU tensors, got cpu; move them to a GPU, "
-            f"unset {BACKEND_VARIABLE}, or set TRITON_INTERPRET=1 before the first launch",
-            actual="cpu",
-            expected="GPU tensors",
-        )
+        raise _needs_gpu(kernel)
     return chosen
+
+
+def _needs_gpu(kernel: str) -> ContractError:
+    return _refusal(
+        kernel,
+        "backend.triton_needs_gpu",
+        f"the triton backend needs GPU tensors, got cpu; move them to a GPU, "
+        f"unset {BACKEND_VARIABLE}, or set TRITON_INTERPRET=1 before the first launch",
+        actual="cpu",
+        expected="GPU tensors, or the interpreter chosen before triton is imported",
+    )
 
 
 def _interpreted() -> bool:
@@ -104,7 +108,9 @@ class ReferenceLaunch:
 
     def __call__(self) -> None:
         """Run the reference once."""
-        reference_of(self.reference)(**self.arguments)
+        # A plan may have been made in inference mode, and only there may it be written.
+        with torch.inference_mode():
+            reference_of(self.reference)(**self.arguments)
 
 
 def reference_launch(reference: str, **arguments: Any) -> ReferenceLaunch:
@@ -188,7 +194,7 @@ class TritonLaunch:
         with on_device(self.device):
             loaded = (self.stem, self.device, self.variant)
             if loaded not in _loaded:
-                _refuse_capture(self.stem, self.device)
+                self._first_launch()
             self.kernel[self.grid](
                 *self.arguments,
                 **self.constants,
@@ -197,6 +203,13 @@ class TritonLaunch:
                 enable_fp_fusion=True,
             )
             _loaded.add(loaded)
+
+    def _first_launch(self) -> None:
+        if self.device.type != "cpu":
+            _refuse_capture(self.stem, self.device)
+        elif type(self.kernel).__name__ != "InterpretedFunction":
+            # Triton was imported before the interpreter was chosen.
+            raise _needs_gpu(self.stem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,8 +230,6 @@ _loaded: set[tuple[str, torch.device, tuple[int, ...]]] = set()
 
 def _refuse_capture(stem: str, device: torch.device) -> None:
     """Loading a kernel inside a capture breaks it, with an error that names nothing."""
-    if device.type == "cpu":
-        return
     capturing = getattr(torch.get_device_module(device), "is_current_stream_capturing", None)
     if capturing is not None and capturing():
         raise _refusal(
@@ -257,7 +268,7 @@ def warm_up_kernel(
     Returns:
         How many variants are loaded now.
     """
-    place = torch.device(device)
+    place = _usable(device, stem)
     if place.type == "cpu" or _interpreted():
         return 0
     if place.index is None:
@@ -284,6 +295,26 @@ def warm_up_kernel(
                 _loaded.add((stem, place, (*variant, *values)))
                 count += 1
     return count
+
+
+def _usable(device: torch.device | str, stem: str) -> torch.device:
+    """A device that kernels can be loaded on, or the CPU."""
+    try:
+        place = torch.device(device)
+        known = place.type in ("cpu", *GPU_DEVICES)
+        if known and (place.type == "cpu" or torch.get_device_module(place).is_available()):
+            return place
+        found = f"{place}" if not known else f"{place}, and torch sees no such device"
+    except (RuntimeError, TypeError):
+        found = repr(device)
+    raise _refusal(
+        stem,
+        "backend.device",
+        f"kernels are loaded on the GPU that will run them, got {found}; "
+        "pass a device that torch can use",
+        actual=found,
+        expected="cpu, " + ", ".join(GPU_DEVICES),
+    )
 
 
 def on_device(device: torch.device) -> AbstractContextManager[Any]:

@@ -59,8 +59,9 @@ class ContractError(ValueError):
         for note in _notes(self.broken_rules):
             self.add_note(note)
 
-    def __reduce__(self) -> tuple[type[ContractError], tuple[tuple[BrokenRule, ...]]]:
-        return type(self), (self.broken_rules,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With the notes that a caller added.
+        return type(self), (self.broken_rules,), {"__notes__": list(self.__notes__)}
 
 
 def _notes(broken_rules: tuple[BrokenRule, ...]) -> Iterator[str]:
@@ -100,6 +101,25 @@ def described(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
+def _not_dense(tensor: torch.Tensor) -> str:
+    """What a tensor is instead of dense memory with a shape and strides; empty if it is dense."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return str(tensor.layout)
+    try:
+        tuple(tensor.shape)
+    except (RuntimeError, ValueError):
+        return type(tensor).__name__
+    return ""
+
+
+def _digits(value: int) -> str:
+    """A number, unless it is longer than Python is willing to print."""
+    bits = value.bit_length()
+    return str(value) if bits < 10_000 else f"a number of {bits} bits"
+
+
 @dataclass(slots=True)
 class Inspection:
     """Checks one call, rule by rule; a check whose subject is not known to be sound waits."""
@@ -136,7 +156,7 @@ class Inspection:
 
     def field(self, owner: str, struct: Any, name: str) -> Any:
         """A field of a struct, or UNKNOWN where there is no such struct."""
-        return UNKNOWN if owner in self._unsound else getattr(struct, name)
+        return UNKNOWN if owner in self._unsound else getattr(struct, name, None)
 
     def required(self, rule_id: str, name: str, value: Any) -> None:
         """An argument that is not optional is there."""
@@ -153,8 +173,7 @@ class Inspection:
             self._implied(
                 rule_id, f"{name} must be a torch.Tensor, got {found}", "a torch.Tensor", found
             )
-        elif value.is_nested or value.layout is not torch.strided:
-            found = "a nested tensor" if value.is_nested else str(value.layout)
+        elif found := _not_dense(value):
             self._implied(
                 rule_id, f"{name} must be a dense torch.Tensor, got {found}", "torch.strided", found
             )
@@ -210,20 +229,19 @@ class Inspection:
     def size_type(self, rule_id: str, name: str, value: Any) -> int | None:
         """A size that was given is an int."""
         before = len(self._broken)
-        size = self.integer(rule_id, name, value)
+        size = self.int64(rule_id, name, self.integer(rule_id, name, value))
         if len(self._broken) > before:
             self._unsound.add(name)
         return size
 
-    def int64(self, rule_id: str, name: str, value: int | None) -> None:
-        """An int fits in 64 bits."""
-        if value is not None and not INT64_MIN <= value <= INT64_MAX:
-            self._implied(
-                rule_id,
-                f"{name} must fit in int64, got {value}",
-                "an int in [-2**63, 2**63 - 1]",
-                str(value),
-            )
+    def int64(self, rule_id: str, name: str, value: int | None) -> int | None:
+        """An int fits in 64 bits; one that does not is unknown to the rules that follow."""
+        if value is None or INT64_MIN <= value <= INT64_MAX:
+            return value
+        found = _digits(value)
+        message = f"{name} must fit in int64, got {found}"
+        self._implied(rule_id, message, "an int in [-2**63, 2**63 - 1]", found)
+        return None
 
     def non_negative(self, rule_id: str, name: str, value: int | None) -> None:
         """An int counts something."""

@@ -82,7 +82,7 @@ VerifyPlan.verify_capacity_positive
   kv-canary: VerifyPlan verify_capacity must be positive, got {verify_capacity}
 
 Checked by VerifyPlan.allocate, about verify_capacity.
-Holds when verify_capacity is greater than 0.
+Rule: verify_capacity is greater than 0.
 
 A plan without room can verify nothing, and every step would be over capacity.
 
@@ -104,7 +104,7 @@ WritePlan.write_req_capacity_positive
   kv-canary: WritePlan write_req_capacity must be positive, got {write_req_capacity}
 
 Checked by WritePlan.allocate, about write_req_capacity.
-Holds when write_req_capacity is greater than 0.
+Rule: write_req_capacity is greater than 0.
 
 A plan without room for a request can stamp nothing.
 
@@ -125,7 +125,7 @@ plan.lut_required_with_window
   kv-canary: launch_canary_plan_kernels requires full_to_swa_index_mapping when swa_window_size > 0
 
 Checked by launch_canary_plan_kernels, about full_to_swa_index_mapping.
-Holds when if swa_window_size is greater than 0, then full_to_swa_index_mapping is given.
+Rule: if swa_window_size is greater than 0, then full_to_swa_index_mapping is given.
 
 A sliding window lives in a pool of its own, and only the table leads there.
 
@@ -137,11 +137,11 @@ What to do
   - Pass swa_window_size=0 for a full-attention group.
 
 Wrong
-  launch_canary_plan_kernels(full_to_swa_index_mapping=None, ...)
+  launch_canary_plan_kernels(full_to_swa_index_mapping=None, swa_window_size=1, ...)
 
 Right
   launch_canary_plan_kernels(full_to_swa_index_mapping=torch.empty(1, dtype=torch.int64,
-    device=device), ...)
+    device=device), swa_window_size=1, ...)
 """,
     "plan.bs_within_block": """\
 plan.bs_within_block
@@ -149,7 +149,7 @@ plan.bs_within_block
     got bs={bs}. Bump _PLAN_BS_BLOCK_SIZE if real workloads need this.
 
 Checked by launch_canary_plan_kernels, about req_pool_indices.
-Holds when bs is at most PLAN_BS_BLOCK_SIZE (4096).
+Rule: bs is at most PLAN_BS_BLOCK_SIZE (4096).
 
 The whole batch is scanned in one block of PLAN_BS_BLOCK_SIZE requests.
 
@@ -182,7 +182,7 @@ plan.verify_capacity_matches_plan
     verify_plan_out.verify_slot_indices.shape[0]={length(verify_plan_out.verify_slot_indices)}
 
 Checked by launch_canary_plan_kernels, about verify_capacity.
-Holds when verify_capacity equals verify_plan_out.verify_slot_indices.shape[0].
+Rule: verify_capacity equals verify_plan_out.verify_slot_indices.shape[0].
 
 The capacity given and the plan's own have to be the same number.
 
@@ -193,17 +193,19 @@ What to do
   - Pass the capacity that VerifyPlan.allocate was called with.
 
 Wrong
-  launch_canary_plan_kernels(verify_capacity=64, ...)
+  launch_canary_plan_kernels(verify_plan_out=VerifyPlan(verify_slot_indices=torch.empty(1,
+    dtype=torch.int64, device=device), ...), verify_capacity=64, ...)
 
 Right
-  launch_canary_plan_kernels(verify_capacity=1, ...)
+  launch_canary_plan_kernels(verify_plan_out=VerifyPlan(verify_slot_indices=torch.empty(1,
+    dtype=torch.int64, device=device), ...), verify_capacity=1, ...)
 """,
     "plan.total_needs_rotation": """\
 plan.total_needs_rotation
   kv-canary: launch_canary_plan_kernels requires verify_rotation when verify_total is set
 
 Checked by launch_canary_plan_kernels, about verify_total.
-Holds when if verify_total is given, then verify_rotation is given.
+Rule: if verify_total is given, then verify_rotation is given.
 
 The total says what share a rotating plan checks; without rotation, enable says it all.
 
@@ -215,10 +217,12 @@ What to do
   - Leave verify_total out.
 
 Wrong
-  launch_canary_plan_kernels(verify_rotation=None, ...)
+  launch_canary_plan_kernels(verify_rotation=None, verify_total=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
 
 Right
-  launch_canary_plan_kernels(verify_rotation=torch.empty(1, dtype=torch.int64, device=device), ...)
+  launch_canary_plan_kernels(verify_rotation=torch.empty(1, dtype=torch.int64, device=device),
+    verify_total=torch.empty(1, dtype=torch.int64, device=device), ...)
 """,
     "plan_entries.expected_tokens_need_valid_lens": """\
 plan_entries.expected_tokens_need_valid_lens
@@ -226,8 +230,8 @@ plan_entries.expected_tokens_need_valid_lens
     req_to_verify_expected_tokens is set
 
 Checked by launch_plan_entries_kernel, about req_to_verify_expected_tokens_valid_lens.
-Holds when if req_to_verify_expected_tokens is given, then req_to_verify_expected_tokens_valid_lens
-  is given.
+Rule: if req_to_verify_expected_tokens is given, then req_to_verify_expected_tokens_valid_lens is
+  given.
 
 A pool of expected tokens is only filled up to a length, and beyond it there is rubbish.
 
@@ -239,18 +243,20 @@ What to do
   - Pass None for both to leave tokens unchecked.
 
 Wrong
-  launch_plan_entries_kernel(req_to_verify_expected_tokens_valid_lens=None, ...)
+  launch_plan_entries_kernel(req_to_verify_expected_tokens=torch.empty(1, 1, dtype=torch.int32,
+    device=device), req_to_verify_expected_tokens_valid_lens=None, ...)
 
 Right
-  launch_plan_entries_kernel(req_to_verify_expected_tokens_valid_lens=torch.empty(1,
-    dtype=torch.int64, device=device), ...)
+  launch_plan_entries_kernel(req_to_verify_expected_tokens=torch.empty(1, 1, dtype=torch.int32,
+    device=device), req_to_verify_expected_tokens_valid_lens=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
 """,
     "plan_offsets.bs_range": """\
 plan_offsets.bs_range
   kv-canary: offsets kernel bs must be in [0, {PLAN_BS_BLOCK_SIZE}], got {bs}
 
 Checked by launch_plan_offsets_kernel, about req_pool_indices.
-Holds when bs is at least 0 and at most PLAN_BS_BLOCK_SIZE (4096).
+Rule: bs is at least 0 and at most PLAN_BS_BLOCK_SIZE (4096).
 
 The whole batch is scanned in one block of PLAN_BS_BLOCK_SIZE requests.
 
@@ -281,7 +287,7 @@ plan_offsets.write_offsets_len_positive
   kv-canary: write_offsets_len must be positive, got {write_offsets_len}
 
 Checked by launch_plan_offsets_kernel, about out_write_offsets.
-Holds when write_offsets_len is greater than 0.
+Rule: write_offsets_len is greater than 0.
 
 Even an empty batch has one boundary, the total.
 
@@ -306,7 +312,7 @@ plan_offsets.write_req_capacity_non_negative
   kv-canary: write_req_capacity must be non-negative, got {write_req_capacity}
 
 Checked by launch_plan_offsets_kernel, about out_write_seed_slot_indices.
-Holds when write_req_capacity is at least 0.
+Rule: write_req_capacity is at least 0.
 
 A capacity counts requests.
 
@@ -317,17 +323,19 @@ What to do
   - Leave write_req_capacity out; it is the length of out_write_seed_slot_indices.
 
 Wrong
-  validate_plan_offsets(write_req_capacity=-1, ...)
+  validate_plan_offsets(out_write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
+    device=device), write_req_capacity=-1, ...)
 
 Right
-  validate_plan_offsets(...)
+  validate_plan_offsets(out_write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
 """,
     "plan_offsets.verify_capacity_non_negative": """\
 plan_offsets.verify_capacity_non_negative
   kv-canary: verify_capacity must be non-negative, got {verify_capacity}
 
 Checked by launch_plan_offsets_kernel, about verify_capacity.
-Holds when verify_capacity is at least 0.
+Rule: verify_capacity is at least 0.
 
 A capacity counts entries.
 
@@ -348,7 +356,7 @@ plan_offsets.req_to_token_stride0_positive
   kv-canary: req_to_token_stride0 must be positive, got {req_to_token_stride0}
 
 Checked by launch_plan_offsets_kernel, about req_to_token.
-Holds when req_to_token_stride0 is greater than 0.
+Rule: req_to_token_stride0 is greater than 0.
 
 Rows of req_to_token follow each other in memory.
 
@@ -369,7 +377,7 @@ plan_offsets.lut_len_non_negative
   kv-canary: lut_len must be non-negative, got {lut_len}
 
 Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
-Holds when lut_len is at least 0.
+Rule: lut_len is at least 0.
 
 A table has a length.
 
@@ -380,17 +388,17 @@ What to do
   - Leave lut_len out; it is the length of full_to_swa_index_mapping.
 
 Wrong
-  validate_plan_offsets(lut_len=-1, ...)
+  validate_plan_offsets(full_to_swa_index_mapping=None, lut_len=-1, ...)
 
 Right
-  validate_plan_offsets(lut_len=0, ...)
+  validate_plan_offsets(full_to_swa_index_mapping=None, lut_len=0, ...)
 """,
     "plan_offsets.has_swa_lut_is_bool": """\
 plan_offsets.has_swa_lut_is_bool
   kv-canary: has_swa_lut must be bool, got {type(has_swa_lut)}
 
 Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
-Holds when has_swa_lut is a bool.
+Rule: has_swa_lut is a bool.
 
 The flag says whether there is a window table; a number would be read as one.
 
@@ -401,17 +409,17 @@ What to do
   - Leave has_swa_lut out, or pass True or False.
 
 Wrong
-  validate_plan_offsets(has_swa_lut=1, ...)
+  validate_plan_offsets(full_to_swa_index_mapping=None, has_swa_lut=1, ...)
 
 Right
-  validate_plan_offsets(has_swa_lut=False, ...)
+  validate_plan_offsets(full_to_swa_index_mapping=None, has_swa_lut=False, ...)
 """,
     "plan_offsets.lut_len_positive_with_lut": """\
 plan_offsets.lut_len_positive_with_lut
   kv-canary: lut_len must be positive when has_swa_lut is True
 
 Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
-Holds when if has_swa_lut is true, then lut_len is greater than 0.
+Rule: if has_swa_lut is true, then lut_len is greater than 0.
 
 A window table without entries maps nothing, not even the padding slot.
 
@@ -435,7 +443,7 @@ plan_offsets.lut_len_zero_without_lut
   kv-canary: lut_len must be 0 when has_swa_lut is False
 
 Checked by launch_plan_offsets_kernel, about full_to_swa_index_mapping.
-Holds when if has_swa_lut is false, then lut_len equals 0.
+Rule: if has_swa_lut is false, then lut_len equals 0.
 
 Without a window table there is nothing whose length could be given.
 
@@ -446,10 +454,10 @@ What to do
   - Pass full_to_swa_index_mapping as well, or leave lut_len out.
 
 Wrong
-  validate_plan_offsets(lut_len=1, ...)
+  validate_plan_offsets(full_to_swa_index_mapping=None, lut_len=1, ...)
 
 Right
-  validate_plan_offsets(lut_len=0, ...)
+  validate_plan_offsets(full_to_swa_index_mapping=None, lut_len=0, ...)
 """,
     "plan_offsets.write_offsets_len_is_capacity_plus_one": """\
 plan_offsets.write_offsets_len_is_capacity_plus_one
@@ -457,7 +465,7 @@ plan_offsets.write_offsets_len_is_capacity_plus_one
     {write_req_capacity}
 
 Checked by launch_plan_offsets_kernel, about out_write_offsets.
-Holds when write_offsets_len equals write_req_capacity + 1.
+Rule: write_offsets_len equals write_req_capacity + 1.
 
 A batch of n requests has n + 1 boundaries, the last of them the total.
 
@@ -471,18 +479,18 @@ What to do
 
 Wrong
   launch_plan_offsets_kernel(out_write_offsets=torch.empty(1, dtype=torch.int64, device=device),
-    ...)
+    out_write_seed_slot_indices=torch.empty(1, dtype=torch.int64, device=device), ...)
 
 Right
   launch_plan_offsets_kernel(out_write_offsets=torch.empty(2, dtype=torch.int64, device=device),
-    ...)
+    out_write_seed_slot_indices=torch.empty(1, dtype=torch.int64, device=device), ...)
 """,
     "plan_offsets.bs_within_write_req_capacity": """\
 plan_offsets.bs_within_write_req_capacity
   kv-canary: bs={bs} exceeds write_req_capacity={write_req_capacity}
 
 Checked by launch_plan_offsets_kernel, about out_write_seed_slot_indices.
-Holds when bs is at most write_req_capacity.
+Rule: bs is at most write_req_capacity.
 
 Each request of the batch needs a place in the write plan.
 
@@ -496,12 +504,14 @@ What to do
 Wrong
   launch_plan_offsets_kernel(req_pool_indices=torch.empty(2, dtype=torch.int64, device=device),
     prefix_lens=torch.empty(2, dtype=torch.int64, device=device), extend_seq_lens=torch.empty(2,
-    dtype=torch.int64, device=device), ...)
+    dtype=torch.int64, device=device), out_write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
 
 Right
   launch_plan_offsets_kernel(req_pool_indices=torch.empty(1, dtype=torch.int64, device=device),
     prefix_lens=torch.empty(1, dtype=torch.int64, device=device), extend_seq_lens=torch.empty(1,
-    dtype=torch.int64, device=device), ...)
+    dtype=torch.int64, device=device), out_write_seed_slot_indices=torch.empty(1, dtype=torch.int64,
+    device=device), ...)
 """,
     "plan_offsets.req_to_token_stride0_matches": """\
 plan_offsets.req_to_token_stride0_matches
@@ -509,7 +519,7 @@ plan_offsets.req_to_token_stride0_matches
     req_to_token.stride(0)={stride(req_to_token, 0)}
 
 Checked by launch_plan_offsets_kernel, about req_to_token.
-Holds when req_to_token_stride0 equals req_to_token.stride(0).
+Rule: req_to_token_stride0 equals req_to_token.stride(0).
 
 A stride given by hand has to be the table's own.
 
@@ -520,17 +530,18 @@ What to do
   - Leave req_to_token_stride0 out; it is read from req_to_token.
 
 Wrong
-  validate_plan_offsets(req_to_token_stride0=7, ...)
+  validate_plan_offsets(req_to_token=torch.empty(1, 1, dtype=torch.int32, device=device),
+    req_to_token_stride0=7, ...)
 
 Right
-  validate_plan_offsets(...)
+  validate_plan_offsets(req_to_token=torch.empty(1, 1, dtype=torch.int32, device=device), ...)
 """,
     "plan_rotation.bs_range": """\
 plan_rotation.bs_range
   kv-canary: rotation kernel bs must be at most {PLAN_BS_BLOCK_SIZE}, got {bs}
 
 Checked by launch_plan_rotation_kernel, about req_pool_indices.
-Holds when bs is at most PLAN_BS_BLOCK_SIZE (4096).
+Rule: bs is at most PLAN_BS_BLOCK_SIZE (4096).
 
 The whole batch is scanned in one block of PLAN_BS_BLOCK_SIZE requests.
 
@@ -555,7 +566,7 @@ plan_rotation.verify_capacity_non_negative
   kv-canary: verify_capacity must be non-negative, got {verify_capacity}
 
 Checked by launch_plan_rotation_kernel, about verify_capacity.
-Holds when verify_capacity is at least 0.
+Rule: verify_capacity is at least 0.
 
 A capacity counts entries.
 
@@ -577,7 +588,7 @@ backend.cold_kernel
     before the capture
 
 Checked by every launcher, about KV_CANARY_BACKEND.
-Holds when the kernel was warmed up or launched on this device before the capture began.
+Rule: the kernel was warmed up or launched on this device before the capture began.
 
 Loading a kernel synchronises with the device, which a capture does not allow.
 
@@ -592,7 +603,7 @@ backend.device
   kv-canary: no backend runs on ... tensors; put them on the CPU or on a GPU that Triton supports
 
 Checked by every launcher, about KV_CANARY_BACKEND.
-Holds when the tensors are on the CPU, on CUDA or ROCm, or on XPU.
+Rule: the tensors are on the CPU, on CUDA or ROCm, or on XPU.
 
 Triton runs on GPUs and the torch reference on the CPU; there is nothing for others.
 
@@ -607,7 +618,7 @@ backend.name
   kv-canary: KV_CANARY_BACKEND must be one of torch, triton, got ...
 
 Checked by every launcher, about KV_CANARY_BACKEND.
-Holds when KV_CANARY_BACKEND is torch or triton, or not set.
+Rule: KV_CANARY_BACKEND is torch or triton, or not set.
 
 The variable overrides the choice that follows from the tensors' device.
 
@@ -622,7 +633,7 @@ backend.reference
   kv-canary: the torch backend needs the reference ...
 
 Checked by every launcher, about KV_CANARY_BACKEND.
-Holds when the module that the spec names can be imported and has the function.
+Rule: the module that the spec names can be imported and has the function.
 
 The torch backend runs the reference that a kernel's spec names.
 
@@ -637,7 +648,7 @@ backend.triton_missing
   kv-canary: the triton backend needs Triton, which cannot be imported: ...
 
 Checked by every launcher, about KV_CANARY_BACKEND.
-Holds when Triton can be imported.
+Rule: Triton can be imported.
 
 Triton comes with torch wherever there is a GPU, and is an extra elsewhere.
 
@@ -652,7 +663,7 @@ backend.triton_needs_gpu
   kv-canary: the triton backend needs GPU tensors, got cpu; ...
 
 Checked by every launcher, about KV_CANARY_BACKEND.
-Holds when the tensors are on a GPU, or TRITON_INTERPRET is 1.
+Rule: the tensors are on a GPU, or TRITON_INTERPRET is 1.
 
 Triton compiles for GPUs; its interpreter runs kernels on CPU tensors, slowly.
 
@@ -668,11 +679,11 @@ What to do
 KINDS: dict[str, str] = {
     "required": """\
 {rule}
-  {name} is required
+  kv-canary: {name} is required
 
 Checked by {owner}, about {argument}.
 
-The kernel cannot run without this argument.
+Nothing can be done without this argument.
 
 Likely causes
   - None passed for something that is not optional.
@@ -682,7 +693,7 @@ What to do
 """,
     "type": """\
 {rule}
-  {name} must be {expected}, got ...
+  kv-canary: {name} must be {expected}, got ...
 
 Checked by {owner}, about {argument}.
 
@@ -697,7 +708,7 @@ What to do
 """,
     "size_type": """\
 {rule}
-  {name} must be int, got ...
+  kv-canary: {name} must be int, got ...
 
 Checked by {owner}, about {argument}.
 
@@ -711,7 +722,7 @@ What to do
 """,
     "int64": """\
 {rule}
-  {name} must fit in int64, got ...
+  kv-canary: {name} must fit in int64, got ...
 
 Checked by {owner}, about {argument}.
 
@@ -725,7 +736,7 @@ What to do
 """,
     "non_negative": """\
 {rule}
-  {name} must be non-negative, got ...
+  kv-canary: {name} must be non-negative, got ...
 
 Checked by {owner}, about {argument}.
 
@@ -739,7 +750,7 @@ What to do
 """,
     "contiguous": """\
 {rule}
-  {name} must be contiguous
+  kv-canary: {name} must be contiguous
 
 Checked by {owner}, about {argument}.
 
@@ -753,7 +764,7 @@ What to do
 """,
     "dtype": """\
 {rule}
-  {name} must have dtype {expected}, got ...
+  kv-canary: {name} must have dtype {expected}, got ...
 
 Checked by {owner}, about {argument}.
 
@@ -768,7 +779,7 @@ What to do
 """,
     "rank": """\
 {rule}
-  {name} must be {expected}, got shape ...
+  kv-canary: {name} must be {expected}, got shape ...
 
 Checked by {owner}, about {argument}.
 
@@ -783,7 +794,7 @@ What to do
 """,
     "length": """\
 {rule}
-  {name} length must be {expected}, got ...
+  kv-canary: {name} length must be {expected}, got ...
 
 Checked by {owner}, about {argument}.
 
@@ -798,7 +809,7 @@ What to do
 """,
     "device": """\
 {rule}
-  {name} must be on {expected}, got ...
+  kv-canary: {name} must be on {expected}, got ...
 
 Checked by {owner}, about {argument}.
 

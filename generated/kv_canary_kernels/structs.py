@@ -98,7 +98,11 @@ class VerifyPlan:
             "verify_capacity",
             verify_capacity,
         )
-        inspection.int64("VerifyPlan.verify_capacity.int64", "verify_capacity", verify_capacity_int)
+        verify_capacity_int = inspection.int64(
+            "VerifyPlan.verify_capacity.int64",
+            "verify_capacity",
+            verify_capacity_int,
+        )
         if verify_capacity_int is not None and verify_capacity_int <= 0:
             inspection.broken(
                 "VerifyPlan.verify_capacity_positive",
@@ -176,7 +180,7 @@ class WritePlan:
             "write_req_capacity",
             write_req_capacity,
         )
-        inspection.int64(
+        write_req_capacity_int = inspection.int64(
             "WritePlan.write_req_capacity.int64",
             "write_req_capacity",
             write_req_capacity_int,

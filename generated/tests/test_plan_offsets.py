@@ -1430,12 +1430,21 @@ TARGETS = (
 )
 EVERY_PRESENCE = list(itertools.product((False, True), repeat=len(OPTIONAL)))
 
+COMPILED_IN: dict[str, tuple[int, ...]] = {}
+EVERY_VALUE = list(itertools.product(*COMPILED_IN.values()))
+
 # Every variant for one target; for the others, the one with nothing and the one with everything.
 COMPILATIONS = [
-    pytest.param(target, given, id=f"{target[0]}-{target[1]}-{''.join('-+'[g] for g in given)}")
+    pytest.param(
+        target,
+        given,
+        values,
+        id=f"{target[0]}-{target[1]}-{''.join('-+'[g] for g in given)}{values}",
+    )
     for target in TARGETS
     for given in EVERY_PRESENCE
-    if target == ("cuda", 90, 32) or len(set(given)) < 2
+    for values in EVERY_VALUE
+    if target == ("cuda", 90, 32) or (len(set(given)) < 2 and values == EVERY_VALUE[0])
 ]
 
 
@@ -1443,8 +1452,10 @@ COMPILATIONS = [
 @pytest.mark.skipif(
     os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter replaces the compiler"
 )
-@pytest.mark.parametrize(("target", "given"), COMPILATIONS)
-def test_kernel_compiles(target: tuple[str, Any, int], given: tuple[bool, ...]) -> None:
+@pytest.mark.parametrize(("target", "given", "values"), COMPILATIONS)
+def test_kernel_compiles(
+    target: tuple[str, Any, int], given: tuple[bool, ...], values: tuple[int, ...]
+) -> None:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -1472,7 +1483,7 @@ def test_kernel_compiles(target: tuple[str, Any, int], given: tuple[bool, ...]) 
         "swa_window_size": "i64",
         "verify_capacity": "i64",
     }
-    constants: dict[str, Any] = {}
+    constants: dict[str, Any] = dict(zip(COMPILED_IN, values, strict=True))
     for name, is_given in zip(OPTIONAL, given, strict=True):
         if not is_given:
             signature[name] = "constexpr"

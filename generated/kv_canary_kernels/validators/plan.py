@@ -115,8 +115,8 @@ def accepts_plan(
     req_to_verify_expected_tokens: Any,
     req_to_verify_expected_tokens_valid_lens: Any,
     kv_token_id_vs_position_offset: Any,
-    verify_rotation: Any,
-    verify_total: Any,
+    verify_rotation: Any = None,
+    verify_total: Any = None,
 ) -> bool:
     """Whether every rule holds, each attribute read once; what a launch pays in every step.
 
@@ -278,8 +278,9 @@ def accepts_plan(
             # plan_offsets.bs_within_write_req_capacity
             and bs <= write_req_capacity
         )
-    except (RuntimeError, TypeError):
-        # No tensor at all, or one without strides, sparse or nested: inspect names it.
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        # No tensor at all, or one without strides, sparse or nested, or a struct without its
+        # fields: inspect names it.
         return False
 
 
@@ -297,8 +298,8 @@ def inspect_plan(
     req_to_verify_expected_tokens: Any,
     req_to_verify_expected_tokens_valid_lens: Any,
     kv_token_id_vs_position_offset: Any,
-    verify_rotation: Any,
-    verify_total: Any,
+    verify_rotation: Any = None,
+    verify_total: Any = None,
     bs: Any = None,
     max_reqs: Any = None,
     max_seq_len: Any = None,
@@ -504,9 +505,17 @@ def inspect_plan(
         "req_to_token_stride0",
         req_to_token_stride0,
     )
-    inspection.int64("plan.swa_window_size.int64", "swa_window_size", swa_window_size)
-    inspection.int64("plan.verify_capacity.int64", "verify_capacity", verify_capacity)
-    inspection.int64(
+    swa_window_size = inspection.int64(
+        "plan.swa_window_size.int64",
+        "swa_window_size",
+        swa_window_size,
+    )
+    verify_capacity = inspection.int64(
+        "plan.verify_capacity.int64",
+        "verify_capacity",
+        verify_capacity,
+    )
+    kv_token_id_vs_position_offset = inspection.int64(
         "plan.kv_token_id_vs_position_offset.int64",
         "kv_token_id_vs_position_offset",
         kv_token_id_vs_position_offset,
@@ -574,7 +583,10 @@ def inspect_plan(
             expected=(
                 "if swa_window_size is greater than 0, then full_to_swa_index_mapping is given"
             ),
-            actual=f"swa_window_size={swa_window_size}",
+            actual=(
+                f"swa_window_size={swa_window_size}, full_to_swa_index_mapping given: "
+                f"{full_to_swa_index_mapping is not None}"
+            ),
         )
     if bs is not None and bs > PLAN_BS_BLOCK_SIZE:
         inspection.broken(
@@ -596,7 +608,10 @@ def inspect_plan(
             f"launch_canary_plan_kernels verify_capacity={verify_capacity} does not match "
             f"verify_plan_out.verify_slot_indices.shape[0]={out_verify_slot_indices.shape[0]}",
             expected="verify_capacity equals verify_plan_out.verify_slot_indices.shape[0]",
-            actual=f"verify_capacity={verify_capacity}",
+            actual=(
+                f"verify_capacity={verify_capacity}, "
+                f"verify_plan_out.verify_slot_indices.shape[0]={out_verify_slot_indices.shape[0]}"
+            ),
         )
 
     # (b) Contiguity.
@@ -784,6 +799,12 @@ def inspect_plan(
                 "if req_to_verify_expected_tokens is given, then "
                 "req_to_verify_expected_tokens_valid_lens is given"
             ),
+            actual=(
+                "req_to_verify_expected_tokens given: "
+                f"{req_to_verify_expected_tokens is not None}, "
+                "req_to_verify_expected_tokens_valid_lens given: "
+                f"{req_to_verify_expected_tokens_valid_lens is not None}"
+            ),
         )
     if verify_total is not None and verify_rotation is None:
         inspection.broken(
@@ -791,6 +812,10 @@ def inspect_plan(
             "verify_total",
             "launch_canary_plan_kernels requires verify_rotation when verify_total is set",
             expected="if verify_total is given, then verify_rotation is given",
+            actual=(
+                f"verify_total given: {verify_total is not None}, verify_rotation given: "
+                f"{verify_rotation is not None}"
+            ),
         )
 
     # (e) Ranks and lengths.

@@ -194,8 +194,9 @@ def accepts_plan_entries(
                 or req_to_verify_expected_tokens_valid_lens is not None
             )
         )
-    except (RuntimeError, TypeError):
-        # No tensor at all, or one without strides, sparse or nested: inspect names it.
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        # No tensor at all, or one without strides, sparse or nested, or a struct without its
+        # fields: inspect names it.
         return False
 
 
@@ -334,12 +335,16 @@ def inspect_plan_entries(
         "verify_capacity",
         verify_capacity,
     )
-    inspection.int64(
+    kv_token_id_vs_position_offset = inspection.int64(
         "plan_entries.kv_token_id_vs_position_offset.int64",
         "kv_token_id_vs_position_offset",
         kv_token_id_vs_position_offset,
     )
-    inspection.int64("plan_entries.swa_window_size.int64", "swa_window_size", swa_window_size)
+    swa_window_size = inspection.int64(
+        "plan_entries.swa_window_size.int64",
+        "swa_window_size",
+        swa_window_size,
+    )
 
     # Sizes: as given, else from the first argument that has them.
     bs = inspection.size("bs", bs, "req_pool_indices", "req_pool_indices", 1, 0)
@@ -470,6 +475,12 @@ def inspect_plan_entries(
             expected=(
                 "if req_to_verify_expected_tokens is given, then "
                 "req_to_verify_expected_tokens_valid_lens is given"
+            ),
+            actual=(
+                "req_to_verify_expected_tokens given: "
+                f"{req_to_verify_expected_tokens is not None}, "
+                "req_to_verify_expected_tokens_valid_lens given: "
+                f"{req_to_verify_expected_tokens_valid_lens is not None}"
             ),
         )
 

@@ -197,8 +197,9 @@ def accepts_plan_offsets(
             # plan_offsets.bs_within_write_req_capacity
             and bs <= write_req_capacity
         )
-    except (RuntimeError, TypeError):
-        # No tensor at all, or one without strides, sparse or nested: inspect names it.
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        # No tensor at all, or one without strides, sparse or nested, or a struct without its
+        # fields: inspect names it.
         return False
 
 
@@ -329,8 +330,16 @@ def inspect_plan_offsets(
         "req_to_token_stride0",
         req_to_token_stride0,
     )
-    inspection.int64("plan_offsets.swa_window_size.int64", "swa_window_size", swa_window_size)
-    inspection.int64("plan_offsets.verify_capacity.int64", "verify_capacity", verify_capacity)
+    swa_window_size = inspection.int64(
+        "plan_offsets.swa_window_size.int64",
+        "swa_window_size",
+        swa_window_size,
+    )
+    verify_capacity = inspection.int64(
+        "plan_offsets.verify_capacity.int64",
+        "verify_capacity",
+        verify_capacity,
+    )
 
     # Sizes: as given, else from the first argument that has them.
     bs = inspection.size("bs", bs, "req_pool_indices", "req_pool_indices", 1, 0)

@@ -61,7 +61,7 @@ def accepts_plan_rotation(
     swa_window_size: Any,
     verify_capacity: Any,
     verify_rotation: Any,
-    verify_total: Any,
+    verify_total: Any = None,
 ) -> bool:
     """Whether every rule holds, each attribute read once; what a launch pays in every step.
 
@@ -110,8 +110,9 @@ def accepts_plan_rotation(
             # plan_rotation.verify_capacity_non_negative
             and verify_capacity >= 0
         )
-    except (RuntimeError, TypeError):
-        # No tensor at all, or one without strides, sparse or nested: inspect names it.
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        # No tensor at all, or one without strides, sparse or nested, or a struct without its
+        # fields: inspect names it.
         return False
 
 
@@ -123,7 +124,7 @@ def inspect_plan_rotation(
     swa_window_size: Any,
     verify_capacity: Any,
     verify_rotation: Any,
-    verify_total: Any,
+    verify_total: Any = None,
     bs: Any = None,
     max_reqs: Any = None,
     max_seq_len: Any = None,
@@ -171,8 +172,16 @@ def inspect_plan_rotation(
     bs = inspection.size_type("plan_rotation.bs.type", "bs", bs)
     max_reqs = inspection.size_type("plan_rotation.max_reqs.type", "max_reqs", max_reqs)
     max_seq_len = inspection.size_type("plan_rotation.max_seq_len.type", "max_seq_len", max_seq_len)
-    inspection.int64("plan_rotation.swa_window_size.int64", "swa_window_size", swa_window_size)
-    inspection.int64("plan_rotation.verify_capacity.int64", "verify_capacity", verify_capacity)
+    swa_window_size = inspection.int64(
+        "plan_rotation.swa_window_size.int64",
+        "swa_window_size",
+        swa_window_size,
+    )
+    verify_capacity = inspection.int64(
+        "plan_rotation.verify_capacity.int64",
+        "verify_capacity",
+        verify_capacity,
+    )
 
     # Sizes: as given, else from the first argument that has them.
     bs = inspection.size("bs", bs, "req_pool_indices", "req_pool_indices", 1, 0)

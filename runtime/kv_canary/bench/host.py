@@ -38,7 +38,7 @@ def validator_rows() -> list[str]:
     if not accepts_plan(**arguments):
         raise AssertionError("the benchmark's own call must be valid")
     bare, checks, direct = _alternated(
-        _caller(bare_reads(accepts_plan), arguments),
+        _caller(bare_reads(accepts_plan, arguments), arguments),
         _caller(accepts_plan, arguments),
         _caller(validate_plan, arguments),
     )
@@ -62,12 +62,16 @@ def _caller(function: Callable[..., object], arguments: dict[str, Any]) -> Calla
     return call
 
 
-def bare_reads(function: Callable[..., bool]) -> Callable[..., None]:
-    """A function of the same signature that reads what a validator reads, and decides nothing."""
+def bare_reads(function: Callable[..., bool], arguments: dict[str, Any]) -> Callable[..., None]:
+    """A function of the same signature that reads what a validator reads, and decides nothing.
+
+    Tensors that the arguments leave out are not read.
+    """
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
     names = {argument.arg for argument in definition.args.args}
+    names -= {name for name in names if arguments.get(name) is None}
     statements: list[ast.stmt] = []
     for node in ast.walk(definition):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
@@ -79,6 +83,8 @@ def bare_reads(function: Callable[..., bool]) -> Callable[..., None]:
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "is_contiguous"
+        and isinstance(node.args[0], ast.Name)
+        and node.args[0].id in names
     ]
     called = {
         id(node.func)
