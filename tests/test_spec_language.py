@@ -393,7 +393,7 @@ ensures:
   - order[0] == 0
   - order[rows] == rows * max(1, (count + 1) // 2)
   - nondecreasing(order)
-  - kept in [-1000, 1000]
+  - kept in [-2000, 2000]
 """
 HALVES_BODY = """\
 def kernel():
@@ -535,7 +535,8 @@ def test_generated_tests_of_every_feature_pass(interpreted, stem):
 @pytest.mark.compiles
 def test_kernels_of_every_feature_compile(scenery):
     outcomes = run_generated_tests(scenery, marked="compiles")
-    assert outcomes == {stem: (10, []) for stem in KERNELS}
+    assert {stem: failed for stem, (_, failed) in outcomes.items()} == dict.fromkeys(KERNELS, [])
+    assert all(passed >= 5 for passed, _ in outcomes.values()), "one for each target at least"
 
 
 def run_script(root, script):

@@ -576,10 +576,14 @@ class Search:
                if n in self.binders and self.binders[n][0].optional]
             + [t for n in language.names_in(rule.require) if n in self.derived
                for t in language.present_in(self.derived[n].expr)]))  # fmt: skip
+        names = set(language.names_in(rule.require))
+        for derived in reversed(self.kernel.derived):
+            if derived.name in names:
+                names.update(language.names_in(derived.expr))
         finite = [
             (s.name, _all_values(s, self.spec))
             for s in self.kernel.scalars
-            if s.kind is not ScalarKind.INT and s.name in language.names_in(rule.require)
+            if s.kind is not ScalarKind.INT and s.name in names
         ]
         for mask, chosen in itertools.product(
             itertools.product((False, True), repeat=len(presences)),
@@ -591,7 +595,7 @@ class Search:
                 self.base, given=frozenset(given), scalars={**self.base.scalars, **scalars}
             )
             for name, changed in self._variations(plan, rule.require):
-                fixed = frozenset({*name, *presences})
+                fixed = frozenset({*name, *presences, *scalars})
                 call = self.call(changed)
                 if not self._breaks(check, self._values(call)):
                     continue
@@ -719,7 +723,9 @@ class Search:
         for scalar in self.kernel.scalars:
             if scalar.kind is ScalarKind.INT:
                 continue
-            for value in _all_values(scalar, self.spec)[1:]:
+            for value in _all_values(scalar, self.spec):
+                if value == self.base.scalars[scalar.name]:
+                    continue
                 sizes = {**dict.fromkeys(self.base.sizes, 5), **room}
                 sizes = {k: v for k, v in sizes.items() if k in self.base.sizes}
                 shared = {k: sizes[k] for k in self.shared}
@@ -755,7 +761,21 @@ def _sizes_of(tensors: Iterable[TensorArgument]) -> set[str]:
 
 
 def _first_value(scalar: ScalarArgument, spec: Spec) -> Number:
-    return _all_values(scalar, spec)[0]
+    """What a caller gets who says nothing, else the first of all values."""
+    values = _all_values(scalar, spec)
+    if scalar.default is None:
+        return values[0]
+    match scalar.kind:
+        case ScalarKind.INT:
+            return int(scalar.default)
+        case ScalarKind.BOOL:
+            return scalar.default == "True"
+        case ScalarKind.CHOICE:
+            return scalar.default.strip('"')
+        case _:
+            member = scalar.default.partition(".")[2]
+            members = spec.enum(scalar.enum or "").members
+            return next(value for name, value, _ in members if name == member)
 
 
 def _all_values(scalar: ScalarArgument, spec: Spec) -> tuple[Number, ...]:

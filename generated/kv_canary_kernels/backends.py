@@ -108,7 +108,7 @@ class ReferenceLaunch:
 
     def __call__(self) -> None:
         """Run the reference once."""
-        # A plan may have been made in inference mode, and only there may it be written.
+        # Tensors made in inference mode may be written nowhere else.
         with torch.inference_mode():
             reference_of(self.reference)(**self.arguments)
 

@@ -1,6 +1,6 @@
 # Generated from spec/kernels/plan_rotation.yaml by `kv-canary generate`; do not edit.
 # Template: kernel.py.jinja.
-"""Move the window of a plan that is over capacity on by one capacity, and say how much there was.
+"""Move the window of a plan that is over capacity on by one capacity.
 
 The plan launcher runs this after the plan itself when it is given a rotation: every program of the
 plan reads where the window begins, and only a launch that follows may move it. Of the entries that

@@ -1,8 +1,6 @@
 # Generated from spec/kernels/plan_rotation.yaml by `kv-canary generate`; do not edit.
 # Template: launcher.py.jinja.
-"""Move the window of a plan that is over capacity on by one capacity, and say how much there
-was.
-"""
+"""Move the window of a plan that is over capacity on by one capacity."""
 
 import torch
 from torch import Tensor
@@ -31,8 +29,7 @@ def launch_plan_rotation_kernel(
     verify_rotation: Tensor,
     verify_total: Tensor | None = None,
 ) -> None:
-    """Move the window of a plan that is over capacity on by one capacity, and say how much there
-    was.
+    """Move the window of a plan that is over capacity on by one capacity.
 
     The plan launcher runs this after the plan itself when it is given a rotation: every program of
     the plan reads where the window begins, and only a launch that follows may move it. Of the

@@ -115,8 +115,8 @@ def accepts_plan(
     req_to_verify_expected_tokens: Any,
     req_to_verify_expected_tokens_valid_lens: Any,
     kv_token_id_vs_position_offset: Any,
-    verify_rotation: Any = None,
-    verify_total: Any = None,
+    verify_rotation: Any,
+    verify_total: Any,
 ) -> bool:
     """Whether every rule holds, each attribute read once; what a launch pays in every step.
 

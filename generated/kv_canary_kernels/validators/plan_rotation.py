@@ -61,7 +61,7 @@ def accepts_plan_rotation(
     swa_window_size: Any,
     verify_capacity: Any,
     verify_rotation: Any,
-    verify_total: Any = None,
+    verify_total: Any,
 ) -> bool:
     """Whether every rule holds, each attribute read once; what a launch pays in every step.
 

@@ -46,4 +46,6 @@ def plan_arguments(
             integers(0, seq_len, (bs,), torch.int64) if tokens else None
         ),
         "kv_token_id_vs_position_offset": 0,
+        "verify_rotation": None,
+        "verify_total": None,
     }
