@@ -1001,14 +1001,14 @@ def test_new_kernel_beside_ours_generates_and_passes_at_once(tmp_path, monkeypat
         REPOSITORY / "runtime", tmp_path / "runtime", ignore=shutil.ignore_patterns("__pycache__")
     )
     monkeypatch.chdir(tmp_path)
-    assert main(["new", stem, "--out", "out"]) == 0
+    assert main(["new", stem]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[:3] == [
         f"wrote spec/kernels/{stem}.yaml",
         f"wrote spec/kernels/{stem}.py.jinja",
         f"wrote runtime/kv_canary/reference/{stem}.py",
     ]
-    assert out[3].endswith(" generate --out out")
+    assert out[3].endswith(" generate")
     assert main(["generate", "--out", "out"]) == 0
     result = run_generated_tests(
         tmp_path / "out" / "tests" / f"test_{stem}.py", tmp_path / "out", tmp_path / "runtime"
@@ -1223,3 +1223,15 @@ def test_explain_of_an_unknown_rule_suggests_the_nearest(capsys, rule, wanted, f
         "",
         f"kv_canary_codegen: explain: a rule must be one of the catalogue\n{parts}",
     )
+
+
+@pytest.mark.parametrize(
+    ("out", "found"), [("/", "the root of the file system"), ("spec/kernels", "the spec folder")]
+)
+def test_output_at_the_root_or_among_the_specs_is_refused(small, out, found):
+    before = stamps(small.root)
+    assert small.error("generate", "--out", out).splitlines()[:2] == [
+        f"kv_canary_codegen: {out}: the output must have a folder of its own",
+        f"  found:  {found}",
+    ]
+    assert stamps(small.root) == before

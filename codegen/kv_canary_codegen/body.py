@@ -273,6 +273,12 @@ class BodyReader:
                 self.uses.setdefault(node.id, self._span(shown, node, within))
             else:
                 self.words.add(node.id)
+                if node.id in self.names:
+                    self._at(
+                        self._span(shown, node, within),
+                        f"the body assigns `{node.id}`, which is a size, scalar or constant",
+                        allowed="a name of its own for each value",
+                    )
 
     def _take(
         self, body: list[ast.stmt], source: list[str], shown: str, *, nested: bool, first_line: int

@@ -124,10 +124,13 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--spec", metavar="FOLDER", help="folder with project.yaml (default: spec)"
         )
-        command.add_argument(
-            "--out", metavar="FOLDER", help="folder of the output (default: as project.yaml says)"
-        )
-        command.set_defaults(run=run)
+        if name in ("generate", "check"):
+            command.add_argument(
+                "--out",
+                metavar="FOLDER",
+                help="folder of the output (default: as project.yaml says)",
+            )
+        command.set_defaults(run=run, **({} if name in ("generate", "check") else {"out": None}))
         if name == "new":
             command.add_argument("stem", metavar="STEM", help="name of the kernel")
         if name == "explain":
@@ -176,9 +179,17 @@ def _read_project(folder: Path) -> Project:
 
 
 def _output(arguments: argparse.Namespace, folder: Path, spec: Spec) -> Path:
-    if arguments.out is not None:
-        return Path(arguments.out)
-    return Path(os.path.relpath((folder / spec.project.output).resolve()))
+    out = folder / spec.project.output if arguments.out is None else Path(arguments.out)
+    place = out.resolve()
+    if place == Path(place.anchor) or place.is_relative_to(folder.resolve()):
+        raise UsageError(
+            place=out.as_posix(),
+            rule="the output must have a folder of its own",
+            found="the root of the file system" if place.parent == place else "the spec folder",
+            wanted="a folder beside the specs, as in ../generated",
+            fix="--out FOLDER, or `output:` in project.yaml",
+        )
+    return out if arguments.out is not None else Path(os.path.relpath(place))
 
 
 def _rendered(folder: Path, spec: Spec) -> dict[str, str]:
