@@ -216,7 +216,10 @@ class TestKeys:
         )
         monkeypatch.setattr(jit, "driver", SimpleNamespace(active=active))
         monkeypatch.setattr(knobs.runtime, "jit_cache_hook", note_key)
+        # A GPU is made believe, and the CPU's tensors stand for its own.
         monkeypatch.setattr(backends, "on_device", lambda device: nullcontext())
+        monkeypatch.setattr(backends, "_usable", lambda device, stem: torch.device(device))
+        monkeypatch.setattr(backends.TritonLaunch, "_first_launch", lambda launch: None)
         monkeypatch.setattr(backends, "_loaded", set())
         for stem in STEMS:
             kernel = kernel_of(stem)

@@ -57,6 +57,7 @@ def choose_backend(device: torch.device, kernel: str) -> str:
             "put them on the CPU or on a GPU that Triton supports",
             actual=str(device),
             expected="cpu, " + ", ".join(GPU_DEVICES),
+            argument="the tensors' device",
         )
     if chosen is None:
         return "torch" if device.type == "cpu" else "triton"
@@ -81,14 +82,20 @@ def _interpreted() -> bool:
 
 
 def _refusal(
-    kernel: str, rule_id: str, message: str, *, actual: str, expected: str
+    kernel: str,
+    rule_id: str,
+    message: str,
+    *,
+    actual: str,
+    expected: str,
+    argument: str = BACKEND_VARIABLE,
 ) -> ContractError:
     return ContractError(
         [
             BrokenRule(
                 rule_id=rule_id,
                 kernel=kernel,
-                argument=BACKEND_VARIABLE,
+                argument=argument,
                 message=MESSAGE_PREFIX + message,
                 actual=actual,
                 expected=expected,
@@ -239,6 +246,7 @@ def _refuse_capture(stem: str, device: torch.device) -> None:
             "call warm_up before the capture",
             actual=f"a first launch on {device} during capture",
             expected="a kernel that warm_up or an earlier launch has loaded",
+            argument="the stream",
         )
 
 
@@ -314,6 +322,7 @@ def _usable(device: torch.device | str, stem: str) -> torch.device:
         "pass a device that torch can use",
         actual=found,
         expected="cpu, " + ", ".join(GPU_DEVICES),
+        argument="device",
     )
 
 
