@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from kv_canary_codegen import expr as language
 from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes
-from kv_canary_codegen.expr import Constant, Expr, Integer, Length, Stride, Type, Values
+from kv_canary_codegen.expr import Expr, Length, Type, Values
 from kv_canary_codegen.model import (
     Dtype,
     Kernel,
@@ -195,7 +195,7 @@ class Search:
     def broken(self, call: Call) -> list[Broken]:
         """The rules that a call breaks, in checking order."""
         found: list[Broken] = []
-        values = self._values(call)
+        values = self.values(call)
         for check in self.checks:
             message = self._message(check, call, values)
             if message is not None:
@@ -212,7 +212,7 @@ class Search:
         value = self._sound(call, tensor.path)
         return value if value is not None and len(value.shape) == tensor.type.rank else None
 
-    def _values(self, call: Call) -> Values:
+    def values(self, call: Call) -> Values:
         """What rules may read; a name or tensor that is missing here is unknown."""
         names: dict[str, Number] = {}
         for scalar in self.kernel.scalars:
@@ -380,7 +380,7 @@ class Search:
         for current in queue:
             if len(seen) > MAX_REPAIRS:
                 return None
-            values = self._values(self.call(current))
+            values = self.values(self.call(current))
             broken = next(
                 (
                     check
@@ -570,12 +570,13 @@ class Search:
         assert rule is not None
         index = self.rules.index(check)
         ceiling = [UNBOUNDED]
-        presences = list(dict.fromkeys(
-            [*language.present_in(rule.require)]
-            + [self.binders[n][0].path for n in language.names_in(rule.require)
-               if n in self.binders and self.binders[n][0].optional]
-            + [t for n in language.names_in(rule.require) if n in self.derived
-               for t in language.present_in(self.derived[n].expr)]))  # fmt: skip
+        asked = [*language.present_in(rule.require)]
+        for read in language.names_in(rule.require):
+            if read in self.binders and self.binders[read][0].optional:
+                asked.append(self.binders[read][0].path)
+            if read in self.derived:
+                asked += language.present_in(self.derived[read].expr)
+        presences = tuple(dict.fromkeys(asked))
         names = set(language.names_in(rule.require))
         for derived in reversed(self.kernel.derived):
             if derived.name in names:
@@ -597,7 +598,7 @@ class Search:
             for name, changed in self._variations(plan, rule.require):
                 fixed = frozenset({*name, *presences, *scalars})
                 call = self.call(changed)
-                if not self._breaks(check, self._values(call)):
+                if not self._breaks(check, self.values(call)):
                     continue
                 if self._cost(changed) >= ceiling[0]:
                     continue  # A smaller call breaks this rule alone.
@@ -613,7 +614,7 @@ class Search:
     def _variations(self, plan: Plan, rule: Expr) -> Iterator[tuple[tuple[str, ...], Plan]]:
         """Plans that differ in one name or extent that a rule reads, from real ones to explicit."""
         yield (), plan
-        numbers = self._numbers(self._values(self.call(plan)), rule)
+        numbers = self._numbers(self.values(self.call(plan)), rule)
         for name in language.names_in(rule):
             scalar = next((s for s in self.kernel.scalars if s.name == name), None)
             if scalar is not None and scalar.kind is not ScalarKind.INT:
@@ -678,8 +679,7 @@ class Search:
             if text in ("given", "none"):
                 continue
             if text in ("true", "false") or (name in self.derived and self.derived[name].truth):
-                value: Number = {"true": True, "false": False}.get(text) if text in (
-                    "true", "false") else int(text)  # type: ignore[assignment]  # fmt: skip
+                value: Number = text == "true" if text in ("true", "false") else int(text)
                 if name in plan.scalars:
                     plan = replace(plan, scalars={**plan.scalars, name: value})
                 else:
@@ -806,9 +806,3 @@ def example_calls(search: Search, check: Check) -> tuple[Call, Call] | None:
     if example is None or not check.id.startswith(f"{search.kernel.stem}."):
         return None
     return search.example(example.wrong, check), search.example(example.right, None)
-
-
-__all__ = [
-    "LIST", "NONE", "Broken", "Call", "Constant", "Integer", "Plan", "Search", "Stride",
-    "TensorValue", "Wrong", "example_calls",
-]  # fmt: skip

@@ -1824,17 +1824,10 @@ class _TestPrinter(PythonPrinter):
 
 def _programs(search: Search, call: Call) -> int:
     """Programs of a launch: the interpreter runs them one after another."""
-    values = search._values(call)
+    values = search.values(call)
     count = 1
     for dimension in search.kernel.grid:
-        text_values = dict(values.names)
-        count *= max(
-            1,
-            language.evaluate(
-                dimension,
-                language.Values(names=text_values, shapes=values.shapes, strides=values.strides),
-            ),
-        )
+        count *= max(1, language.evaluate(dimension, values))
     return count
 
 

@@ -85,10 +85,11 @@ def _gather_us() -> float:
     index = torch.randperm(count, device="cuda")
     target = torch.empty(count, dtype=torch.int64, device="cuda")
     grid = (count // 512,)
-    call = lambda: _gather_kernel[grid](  # noqa: E731
-        source, index, target, BLOCK=512, enable_fp_fusion=True
-    )
-    us = _graph_us(call)
+
+    def gather() -> None:
+        _gather_kernel[grid](source, index, target, BLOCK=512, enable_fp_fusion=True)
+
+    us = _graph_us(gather)
     assert torch.equal(target, source.view(count, 4).sum(1)[index])
     return us
 
