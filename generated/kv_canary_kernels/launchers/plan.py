@@ -48,6 +48,7 @@ def launch_canary_plan_kernels(
     The tables are read when the kernel runs, and nothing is read back: a captured graph replays it
     with new inputs. Beyond verify_capacity nothing is verified in this step, and enable says so;
     given a verify_rotation, a part is verified in each step, and the next step takes the next part.
+    Outputs share memory neither with each other nor with inputs; nothing checks that.
 
     Args:
         verify_plan_out: VerifyPlan. Takes the verify entries.
