@@ -51,7 +51,8 @@ def summary_text(summary: ReplaySummary) -> str:
         "window": f"{summary.window:,} tokens; "
         f"{summary.evicted_window_pages:,} cached window pages evicted",
         "plans": f"{summary.plans:,} on {summary.device} by {summary.backend}, "
-        f"{summary.plans_over_capacity:,} over capacity",
+        f"{summary.plans_over_capacity:,} over capacity"
+        + ("; those hold no entry to verify" if summary.plans_over_capacity else ""),
         "entries": f"{summary.verify_entries:,} to verify, {summary.write_entries:,} to write, "
         f"{summary.padding_entries:,} padding requests",
         "compared": f"{summary.values_compared:,} values with the pool's books: all equal",
