@@ -514,10 +514,22 @@ class Search:
         value = call.tensors[tensor.path]
         assert isinstance(value, TensorValue)
 
-        def changed(source: Call, **changes: object) -> Call:
+        def changed(
+            source: Call,
+            *,
+            shape: tuple[int, ...] | None = None,
+            dtype: str | None = None,
+            strided: bool = False,
+            device: str = "cpu",
+        ) -> Call:
             before = source.tensors[tensor.path]
             assert isinstance(before, TensorValue)
-            after = replace(before, **changes)  # type: ignore[arg-type]
+            after = TensorValue(
+                shape=before.shape if shape is None else shape,
+                dtype=before.dtype if dtype is None else dtype,
+                strided=strided,
+                device=device,
+            )
             return replace(source, tensors={**source.tensors, tensor.path: after})
 
         match check.kind:
