@@ -1,4 +1,4 @@
-"""What several test modules share: the oracle, the backends, and calls of the plan's launchers.
+"""What several test modules share: the oracles, the backends, and calls of the launchers.
 
 Torch and the packages are imported when a fixture needs them, so that tests of the generator run
 without either.
@@ -94,8 +94,14 @@ def read_cases():
 
 @pytest.fixture(scope="session")
 def oracle():
-    """The scalar meaning of every kernel, `tests/oracle.py`."""
+    """The scalar meaning of the plan, `tests/oracle.py`."""
     return load_by_path(HERE / "oracle.py")
+
+
+@pytest.fixture(scope="session")
+def stamp_oracle():
+    """The scalar meaning of write, verify and scatter, `tests/oracle_stamps.py`."""
+    return load_by_path(HERE / "oracle_stamps.py")
 
 
 # Backends ----------------------------------------------------------------------------------------
@@ -383,6 +389,33 @@ def expected_entries():
         }
 
     return expected_entries
+
+
+# Calls of write, verify and scatter --------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def stamp_calls_module():
+    """The calls and what they should give, `tests/stamp_calls.py`."""
+    return load_by_path(HERE / "stamp_calls.py")
+
+
+@pytest.fixture
+def stamp_calls(backend, stamp_calls_module):
+    """Calls of the launchers of write and verify on the backend."""
+    return stamp_calls_module.StampCalls(backend.device)
+
+
+@pytest.fixture
+def scatter_calls(backend, stamp_calls_module):
+    """Calls of the launcher of scatter on the backend."""
+    return stamp_calls_module.ScatterCalls(backend.device)
+
+
+@pytest.fixture(scope="session")
+def expected_launch(stamp_calls_module):
+    """What a launch of write or verify should leave: `ExpectedLaunch`."""
+    return stamp_calls_module.ExpectedLaunch
 
 
 # Batches that nobody chose -----------------------------------------------------------------------

@@ -7,7 +7,9 @@ macros read as Python (a set of a set), so Python's own parser tells what a body
     {{ store("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ atomic_add("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ fragment("name") }}                 the lines of fragments/name.py.jinja, in place
+    {{ fragment("name", a="b") }}          the same, names that begin with a_ beginning with b_
     {{ present("argument") }}              in an expression: whether an optional argument is given
+    {{ absent("argument") }}               in an expression: whether it is not
 
 Nothing else may reach memory, and every name that a body reads is one that it or its spec gives.
 """
@@ -22,12 +24,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kv_canary_codegen.expr import Integer
+from kv_canary_codegen.expr import Constant, Integer
 from kv_canary_codegen.model import Body, MemoryAccess, TensorArgument
 from kv_canary_codegen.source import Problems, Span, listed, nearest, read_text
 
 STATEMENT_MACROS = ("load", "store", "atomic_add", "fragment")
-MACROS = (*STATEMENT_MACROS, "present")
+MACROS = (*STATEMENT_MACROS, "present", "absent")
 _OPTIONS = {
     "load": ("mask", "other", "guard"),
     "store": ("value", "mask", "guard"),
@@ -58,6 +60,12 @@ class BodyReader:
     names: frozenset[str]
     """What the spec gives a body to read: sizes, scalars, constants, blocks."""
     problems: Problems
+    constants: Mapping[str, int] = field(default_factory=dict)
+    """Values of the project's constants: an index that is one may need no guard."""
+    minimums: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Extents that a rule keeps from being smaller, by argument and axis."""
+    functions: tuple[str, ...] = ()
+    """Files of functions that stand before the kernel."""
     complete: bool = True
     """Whether the arguments are all known; if not, an unknown one is no mistake of the body's."""
     lines: list[str] = field(default_factory=list)
@@ -94,6 +102,7 @@ class BodyReader:
         end = kernel.end_lineno or len(source)
         self._take(kernel.body, source[:end], shown, nested=False, first_line=kernel.lineno)
         helpers = "\n".join(source[: kernel.lineno - 1]).strip("\n")
+        helpers = "\n\n\n".join([*self._functions(), *([helpers] if helpers else [])])
         for node in tree.body:
             if node is not kernel:
                 self._helper(node, shown)
@@ -138,6 +147,29 @@ class BodyReader:
                     allowed="`@triton.jit def _name(...):` before `def kernel():`",
                 )
         return kernel
+
+    def _functions(self) -> list[str]:
+        """The texts of files of functions, each read as a body's own functions are."""
+        found = []
+        for name in self.functions:
+            shown = f"{self.shown_folder}/functions/{name}.py.jinja"
+            path = self.folder / "functions" / f"{name}.py.jinja"
+            text = read_text(path, shown, self.problems)
+            tree = self._parse(text, shown) if text is not None else None
+            if text is None or tree is None:
+                self.failed = True
+                continue
+            for node in tree.body:
+                if not isinstance(node, ast.FunctionDef) or not node.name.startswith("_"):
+                    self._report(
+                        shown,
+                        node,
+                        "only functions stand in a file of functions",
+                        allowed="`@triton.jit def _name(...):`",
+                    )
+                self._helper(node, shown)
+            found.append(text.strip("\n"))
+        return found
 
     def _helper(self, node: ast.stmt, shown: str) -> None:
         self._refuse_raw(node, shown)
@@ -345,7 +377,7 @@ class BodyReader:
                         allowed=", ".join(MACROS),
                         near=nearest(word, MACROS),
                     )
-                elif word == "present":
+                elif word in ("present", "absent"):
                     text = self._presence(call, shown)
                     if not isinstance(parent, ast.If | ast.BoolOp | ast.IfExp | ast.While):
                         text = f"({text})"
@@ -366,7 +398,10 @@ class BodyReader:
         name = _text(call.args[0]) if len(call.args) == 1 and not call.keywords else None
         if name is None or call.end_lineno != call.lineno:
             self._report(
-                shown, call, "`present` of what?", allowed='`present("argument")` on one line'
+                shown,
+                call,
+                f"`{_function(call)}` of what?",
+                allowed=f'`{_function(call)}("argument")` on one line',
             )
             return "True"
         tensor = self.tensors.get(name)
@@ -381,7 +416,7 @@ class BodyReader:
                 allowed=listed(name, (n for n, t in self.tensors.items() if t.optional)),
             )
         self.uses.setdefault(name, self._span(shown, call.args[0]))
-        return f"{name}_ptr is not None"
+        return f"{name}_ptr is {'not None' if _function(call) == 'present' else 'None'}"
 
     def _unknown_argument(self, node: ast.expr, name: str, shown: str) -> None:
         self.failed = True
@@ -406,7 +441,10 @@ class BodyReader:
             self.lines.append("")
 
     def _fragment(self, call: ast.Call, indent: str, shown: str) -> None:
-        name = _text(call.args[0]) if len(call.args) == 1 and not call.keywords else None
+        name = _text(call.args[0]) if len(call.args) == 1 else None
+        renames = self._renames(call, shown)
+        if renames is None:
+            return
         folder = self.folder / "fragments"
         known = sorted(p.name.removesuffix(".py.jinja") for p in folder.glob("*.py.jinja"))
         if name not in known:
@@ -428,6 +466,15 @@ class BodyReader:
             return
         fragment_shown = f"{self.shown_folder}/fragments/{name}.py.jinja"
         text = read_text(folder / f"{name}.py.jinja", fragment_shown, self.problems)
+        for word, meant in renames.items():
+            if text is not None and not re.search(rf"\b{word}_", text):
+                self._report(
+                    shown,
+                    call,
+                    f"fragment `{name}` has no name that begins with `{word}_`",
+                    allowed="a beginning of names in the fragment",
+                )
+            text = re.sub(rf"\b{word}_", f"{meant}_", text) if text is not None else None
         tree = self._parse(text, fragment_shown) if text is not None else None
         if text is None or tree is None:
             self.failed = True
@@ -447,6 +494,22 @@ class BodyReader:
             )
         outer_lines.extend(f"{extra}{line}" if line else "" for line in self.lines)
         self.lines = outer_lines
+
+    def _renames(self, call: ast.Call, shown: str) -> dict[str, str] | None:
+        """What names in a fragment begin with, and what they begin with instead."""
+        found: dict[str, str] = {}
+        for keyword in call.keywords:
+            meant = _text(keyword.value)
+            if keyword.arg is None or meant is None or not _WORD.fullmatch(meant):
+                self._report(
+                    shown,
+                    keyword.value,
+                    "a fragment's names begin with another word",
+                    allowed='fragment("name", source="source_0")',
+                )
+                return None
+            found[keyword.arg] = meant
+        return found
 
     def _access(
         self, statement: ast.stmt, call: ast.Call, indent: str, shown: str
@@ -483,7 +546,15 @@ class BodyReader:
                 allowed=f'`name = {{{{ load("{name}", ...) }}}}`',
             )
             return None
-        if operation != "load" and isinstance(statement, ast.Assign):
+        if operation == "atomic_add" and isinstance(statement, ast.Assign) and target is None:
+            self._report(
+                shown,
+                statement,
+                f"`atomic_add` of `{name}` needs one name for what was there before",
+                allowed=f'`name = {{{{ atomic_add("{name}", ...) }}}}`, or no name',
+            )
+            return None
+        if operation == "store" and isinstance(statement, ast.Assign):
             self._report(
                 shown,
                 statement,
@@ -528,7 +599,7 @@ class BodyReader:
                 allowed="other=: what stands for an element that may not be read",
             )
             return None
-        if target is not None and tensor.values is not None:
+        if operation == "load" and target is not None and tensor.values is not None:
             self.domain_loads.append((tensor.identifier, target, self._span(shown, call)))
             self.words.add(f"{target}_in_domain")
         return MemoryAccess(
@@ -602,9 +673,13 @@ class BodyReader:
     ) -> list[str]:
         guards = []
         for axis, index in enumerate(indices):
-            dim = tensor.type.dims[axis]
-            constant = re.fullmatch(r"\d+", index)
-            if constant and isinstance(dim.expr, Integer) and int(index) < dim.expr.value:
+            extent = tensor.extent(axis)
+            constant = self.constants.get(index)
+            if re.fullmatch(r"\d+", index):
+                constant = int(index)
+            known = extent.value if isinstance(extent, Integer | Constant) else 0
+            known = max(known, self.minimums.get((tensor.identifier, axis), 0))
+            if constant is not None and 0 <= constant < known:
                 guards.append("")
                 continue
             guard = f"{prefix or tensor.identifier}_{tensor.type.axes[axis]}_in_range"

@@ -1,20 +1,24 @@
 """Every check of a kernel, implied and written, in the one order in which all launchers check.
 
 (a) the arguments are what they claim to be, the launcher's own rules, (b) contiguity, (c) dtype,
-(d) rules on sizes, (e) rank and length, (f) relations between sizes, (g) devices.
+(d) rules on sizes, (e) rank and length, (f) relations between sizes, (g) devices. A kernel may
+state another order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from kv_canary_codegen import expr as language
 from kv_canary_codegen.expr import Compare, Expr, Length, Name
 from kv_canary_codegen.model import (
     Dim,
+    Dtype,
     Kernel,
     Layout,
+    ListArgument,
     Rule,
     ScalarArgument,
     ScalarKind,
@@ -38,9 +42,10 @@ class CheckKind(Enum):
     LENGTH = "length"
     DEVICE = "device"
     WRITTEN = "written"
+    ITEMS = "items"
 
 
-Subject = TensorArgument | ScalarArgument | StructArgument
+Subject = TensorArgument | ScalarArgument | StructArgument | ListArgument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +71,10 @@ class Check:
             return self.rule.argument
         if self.size is not None:
             return self.size
-        if isinstance(self.subject, TensorArgument):
-            return self.subject.path
+        if isinstance(self.subject, StructArgument):
+            return self.subject.name
         assert self.subject is not None
-        return self.subject.name
+        return self.subject.path
 
     @property
     def called(self) -> str:
@@ -90,21 +95,38 @@ class Check:
 
 def explicit_sizes(kernel: Kernel) -> tuple[str, ...]:
     """Sizes and flags that a caller of the validator may give: bound ones, then derived ones."""
-    return (*kernel.binders(), *(d.name for d in kernel.derived))
+    bound = (name for name, (tensor, _) in kernel.binders().items() if tensor.item is None)
+    return (*bound, *(d.name for d in kernel.derived))
+
+
+def item_sizes(kernel: Kernel) -> tuple[str, ...]:
+    """Sizes and integers of the items of lists: known where the item is there, else 0."""
+    bound = (name for name, (tensor, _) in kernel.binders().items() if tensor.item is not None)
+    return (*bound, *(s.name for whole in kernel.lists for s in whole.scalars))
+
+
+def message_of(kernel: Kernel, tensor: TensorArgument, kind: CheckKind) -> str:
+    """The text of an implied rule that the kernel or the argument words itself, or nothing."""
+    own = {**dict(kernel.messages), **dict(tensor.messages)}
+    return own.get(kind.value, "")
 
 
 def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     """All checks of a kernel, in checking order."""
-    return (
-        *_argument_checks(kernel),
-        *_written(kernel, Stage.LAUNCHER),
-        *_tensor_checks(kernel, CheckKind.CONTIGUOUS, Stage.CONTIGUITY),
-        *_tensor_checks(kernel, CheckKind.DTYPE, Stage.DTYPE),
-        *_written(kernel, Stage.SIZES),
-        *_shape_checks(kernel),
-        *_written(kernel, Stage.RELATIONS),
-        *_device_checks(kernel),
-    )
+    shape = _shape_checks(kernel)
+    stages = {
+        Stage.ARGUMENTS: _argument_checks(kernel),
+        Stage.LAUNCHER: _written(kernel, Stage.LAUNCHER),
+        Stage.CONTIGUITY: _tensor_checks(kernel, CheckKind.CONTIGUOUS, Stage.CONTIGUITY),
+        Stage.DTYPE: _tensor_checks(kernel, CheckKind.DTYPE, Stage.DTYPE),
+        Stage.SIZES: _written(kernel, Stage.SIZES),
+        Stage.SHAPE: shape,
+        Stage.RANK: [replace(c, stage=Stage.RANK) for c in shape if c.kind is CheckKind.RANK],
+        Stage.LENGTH: [replace(c, stage=Stage.LENGTH) for c in shape if c.kind is CheckKind.LENGTH],
+        Stage.RELATIONS: _written(kernel, Stage.RELATIONS),
+        Stage.DEVICE: _device_checks(kernel),
+    }
+    return tuple(check for stage in kernel.order for check in stages[stage])
 
 
 def _argument_checks(kernel: Kernel) -> list[Check]:
@@ -128,6 +150,20 @@ def _argument_checks(kernel: Kernel) -> list[Check]:
             add(argument, argument.name, required=True)
             for tensor in argument.fields:
                 add(tensor, tensor.path, required=not tensor.optional)
+            for scalar in argument.scalars:
+                add(scalar, scalar.path, required=True)
+                if scalar.kind is ScalarKind.INT:
+                    integers.append(scalar)
+            for whole in argument.lists:
+                add(whole, whole.path, required=True)
+                found.append(
+                    Check(
+                        id=f"{kernel.stem}.{whole.path}.items",
+                        kind=CheckKind.ITEMS,
+                        stage=Stage.ARGUMENTS,
+                        subject=whole,
+                    )
+                )
         elif isinstance(argument, TensorArgument):
             add(argument, argument.path, required=not argument.optional)
         else:
@@ -148,7 +184,7 @@ def _argument_checks(kernel: Kernel) -> list[Check]:
     for scalar in integers:
         found.append(
             Check(
-                id=f"{kernel.stem}.{scalar.name}.int64",
+                id=f"{kernel.stem}.{scalar.path}.int64",
                 kind=CheckKind.INT64,
                 stage=Stage.ARGUMENTS,
                 subject=scalar,
@@ -171,7 +207,9 @@ def _tensor_checks(kernel: Kernel, kind: CheckKind, stage: Stage) -> list[Check]
             id=f"{kernel.stem}.{tensor.path}.{kind.value}", kind=kind, stage=stage, subject=tensor
         )
         for tensor in kernel.checked
-        if kind is not CheckKind.CONTIGUOUS or tensor.type.layout is Layout.CONTIGUOUS
+        if tensor.item is None
+        and (kind is not CheckKind.CONTIGUOUS or tensor.type.layout is Layout.CONTIGUOUS)
+        and (kind is not CheckKind.DTYPE or tensor.type.dtype is not Dtype.BYTES)
     ]
 
 
@@ -179,6 +217,8 @@ def _shape_checks(kernel: Kernel) -> list[Check]:
     said = {_equality(rule.require) for rule in kernel.rules if rule.stage is Stage.LAUNCHER}
     found = []
     for tensor in kernel.checked:
+        if tensor.item is not None:
+            continue  # An item's shape is the written rules' to judge.
         found.append(
             Check(
                 id=f"{kernel.stem}.{tensor.path}.rank",
@@ -217,7 +257,7 @@ def _equality(require: Expr) -> tuple[str, str, int] | None:
 def _device_checks(kernel: Kernel) -> list[Check]:
     return [
         Check(
-            id=f"{kernel.stem}.{tensor.path}.device",
+            id=f"{kernel.stem}.{_of_any_item(tensor.path)}.device",
             kind=CheckKind.DEVICE,
             stage=Stage.DEVICE,
             subject=tensor,
@@ -227,11 +267,12 @@ def _device_checks(kernel: Kernel) -> list[Check]:
     ]
 
 
+def _of_any_item(path: str) -> str:
+    """A path without the place in a list: one rule for all its items."""
+    return re.sub(r"\[\d+\]", "", path)
+
+
 def names_needed(expr: Expr, kernel: Kernel) -> tuple[str, ...]:
     """Names whose values may be unknown when a rule is to be checked: the rule then waits."""
-    choices = {s.name for s in kernel.scalars}
-    return tuple(
-        name
-        for name in language.names_in(expr)
-        if name in choices or name in explicit_sizes(kernel)
-    )
+    known = {s.name for s in kernel.scalars} | {*explicit_sizes(kernel), *item_sizes(kernel)}
+    return tuple(name for name in language.names_in(expr) if name in known)

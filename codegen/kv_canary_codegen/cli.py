@@ -305,7 +305,7 @@ class RulePages:
             if check.rule is not None and check.id.startswith(f"{kernel.stem}.")
         ]
         backends = [text.id for text in backend_texts(self.spec.project)]
-        return [*structs, *kernels, *backends, *self._implied]
+        return [*structs, *dict.fromkeys(kernels), *backends, *self._implied]
 
     def page(self, rule: str) -> str | None:
         """The page of a rule, or None where there is no such rule."""
@@ -326,6 +326,9 @@ class RulePages:
 def _filled(view: ImpliedView, spec: Spec) -> str:
     """The text of an implied rule's kind, filled in as the generated catalogue does it."""
     text = next(kind.text for kind in kind_views(spec) if kind.kind == view.kind)
+    if view.message:
+        head, _, *rest = text.split("\n")
+        text = "\n".join([head, f"  {spec.project.message_prefix}{view.message}", *rest])
     for name, value in (
         ("{rule}", view.id),
         ("{owner}", view.owner),

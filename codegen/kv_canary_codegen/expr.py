@@ -10,6 +10,7 @@
     unit       := integer | name | "-" unit | "(" rule ")" | call
     call       := "min" | "max" (two or more) · "present" (an optional argument)
                 | "length" (tensor [, axis]) · "stride" (tensor, axis) · "is_bool" (a flag)
+                | "rank", "itemsize", "address" (a tensor) · "count" (a list)
 
 There are two types, integer and truth value; every tree is one or the other. Division is by a
 positive constant only, so that no rule can fail to have a value.
@@ -20,7 +21,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from typing import NoReturn
@@ -45,6 +46,7 @@ class Kind(Enum):
     TENSOR = "tensor"
     CHOICE = "choice"
     ELEMENT = "element"
+    LIST = "list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,34 @@ class Stride:
 
     tensor: str
     axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Number of a tensor's dimensions; 0 when an optional tensor is absent."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Itemsize:
+    """Bytes of a tensor's element; 0 when an optional tensor is absent."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a tensor begins in memory, in bytes; 0 when an optional tensor is absent."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Items of a list argument."""
+
+    list: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +209,14 @@ class Implies:
 
 
 Expr = (
-    Integer | Constant | Name | Present | Length | Stride | IsBool | Chosen
+    Integer | Constant | Name | Present | Length | Stride | Rank | Itemsize | Address | Count
+    | IsBool | Chosen
     | Arithmetic | Extreme | Compare | Not | Every | Either | Implies
 )  # fmt: skip
 
-FUNCTIONS = ("present", "length", "stride", "is_bool", "min", "max")
+FUNCTIONS = (
+    "present", "length", "stride", "is_bool", "min", "max", "rank", "itemsize", "address", "count"
+)  # fmt: skip
 KEYWORDS = ("and", "or", "not", "implies")
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _TOKEN = re.compile(
@@ -286,6 +319,13 @@ def _refuse_number(word: str, start: int) -> None:
             allowed="0 to 2**64 - 1",
         )
 
+
+_OF_A_TENSOR: Mapping[str, Callable[[str], Expr]] = {
+    "rank": Rank,
+    "itemsize": Itemsize,
+    "address": Address,
+}
+"""Functions of a tensor alone."""
 
 Scope = Mapping[str, Symbol]
 MAX_DEPTH = 40
@@ -531,7 +571,14 @@ class Parser:
             self._need_kind(argument, symbol, Kind.FLAG)
             self.expect(")")
             return IsBool(symbol.name)
+        if name == "count":
+            self._need_kind(argument, symbol, Kind.LIST)
+            self.expect(")")
+            return Count(symbol.name)
         self._need_kind(argument, symbol, Kind.TENSOR)
+        if name in _OF_A_TENSOR:
+            self.expect(")")
+            return _OF_A_TENSOR[name](symbol.name)
         if name == "present":
             if not symbol.optional:
                 raise ExprError(
@@ -544,7 +591,11 @@ class Parser:
             return Present(symbol.name)
         axis = 0
         if self.accept(","):
+            last = name == "stride" and self.accept("-")
             token = self.take()
+            if last and token.text == "1":
+                self.expect(")")
+                return Stride(symbol.name, -1)
             if token.kind != "integer" or int(token.text, 0) >= symbol.rank:
                 raise ExprError(
                     f"`{symbol.name}` has no axis `{token.text}`",
@@ -654,6 +705,8 @@ def type_of(expr: Expr) -> Type:
     match expr:
         case Integer() | Constant() | Length() | Stride() | Arithmetic() | Extreme():
             return Type.INTEGER
+        case Rank() | Itemsize() | Address() | Count():
+            return Type.INTEGER
         case Name(_, kind):
             return Type.TRUTH if kind is Kind.FLAG else Type.INTEGER
         case _:
@@ -690,8 +743,67 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 
 @cache
 def tensors_in(expr: Expr) -> tuple[str, ...]:
-    """Tensors whose shape or stride a tree reads, in order, each once."""
-    return tuple(dict.fromkeys(n.tensor for n in walk(expr) if isinstance(n, Length | Stride)))
+    """Tensors whose shape or place in memory a tree reads, in order, each once."""
+    return tuple(dict.fromkeys(n.tensor for n in walk(expr) if isinstance(n, OfTensor)))
+
+
+OfTensor = Length | Stride | Rank | Itemsize | Address
+"""What a tree reads of a tensor that is there."""
+
+
+def axes_read(expr: Expr, tensor: str) -> int:
+    """Dimensions that a tensor must have for a tree to be read."""
+    needed = 0
+    for node in walk(expr):
+        if isinstance(node, Length | Stride) and node.tensor == tensor:
+            needed = max(needed, node.axis + 1 if node.axis >= 0 else 1)
+    return needed
+
+
+def renamed(expr: Expr, names: Mapping[str, str | int]) -> Expr:
+    """A tree with other names in it; a name that stands for a number becomes that number."""
+
+    def new(name: str) -> str:
+        return str(names.get(name, name))
+
+    match expr:
+        case Name(name, kind):
+            value = names.get(name, name)
+            return Integer(value) if isinstance(value, int) else Name(value, kind)
+        case Constant(name, _):
+            value = names.get(name, name)
+            return Integer(value) if isinstance(value, int) else expr
+        case Present(tensor):
+            return Present(new(tensor))
+        case Length(tensor, axis):
+            return Length(new(tensor), axis)
+        case Stride(tensor, axis):
+            return Stride(new(tensor), axis)
+        case Rank(tensor):
+            return Rank(new(tensor))
+        case Itemsize(tensor):
+            return Itemsize(new(tensor))
+        case Address(tensor):
+            return Address(new(tensor))
+        case Chosen(choice, member):
+            return Chosen(new(choice), member)
+        case Arithmetic(operator, left, right):
+            return Arithmetic(operator, renamed(left, names), renamed(right, names))
+        case Extreme(function, items):
+            return Extreme(function, tuple(renamed(item, names) for item in items))
+        case Compare(first, rest):
+            pairs = tuple((operator, renamed(item, names)) for operator, item in rest)
+            return Compare(renamed(first, names), pairs)
+        case Not(item):
+            return Not(renamed(item, names))
+        case Every(items):
+            return Every(tuple(renamed(item, names) for item in items))
+        case Either(items):
+            return Either(tuple(renamed(item, names) for item in items))
+        case Implies(left, right):
+            return Implies(renamed(left, names), renamed(right, names))
+        case _:
+            return expr
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
@@ -733,6 +845,9 @@ class Values:
     shapes: Mapping[str, tuple[int, ...] | None]
     """None: an optional tensor that is absent."""
     strides: Mapping[str, tuple[int, ...] | None]
+    itemsizes: Mapping[str, int] = field(default_factory=dict)
+    addresses: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def evaluate(expr: Expr, values: Values) -> int:
@@ -750,6 +865,14 @@ def evaluate(expr: Expr, values: Values) -> int:
         case Stride(tensor, axis):
             stride = values.strides[tensor]
             return 0 if stride is None else stride[axis]
+        case Rank(tensor):
+            return len(values.shapes[tensor] or ())
+        case Itemsize(tensor):
+            return values.itemsizes.get(tensor, 0)
+        case Address(tensor):
+            return values.addresses.get(tensor, 0)
+        case Count(name):
+            return values.counts[name]
         case IsBool(flag):
             return int(isinstance(values.names[flag], bool))
         case Chosen(choice, member):
@@ -834,6 +957,14 @@ class Printer(ABC):
                 return self.length(tensor, axis), self.ATOM
             case Stride(tensor, axis):
                 return self.stride(tensor, axis), self.ATOM
+            case Rank(tensor):
+                return self.rank(tensor), self.ATOM
+            case Itemsize(tensor):
+                return self.itemsize(tensor), self.ATOM
+            case Address(tensor):
+                return self.address(tensor), self.ATOM
+            case Count(name):
+                return self.count(name), self.ATOM
             case IsBool(flag):
                 return self.is_bool(flag), self.ATOM
             case Chosen(choice, member):
@@ -897,6 +1028,22 @@ class Printer(ABC):
     @abstractmethod
     def stride(self, tensor: str, axis: int) -> str:
         """Show a stride."""
+
+    @abstractmethod
+    def rank(self, tensor: str) -> str:
+        """Show a number of dimensions."""
+
+    @abstractmethod
+    def itemsize(self, tensor: str) -> str:
+        """Show the bytes of an element."""
+
+    @abstractmethod
+    def address(self, tensor: str) -> str:
+        """Show where a tensor begins."""
+
+    @abstractmethod
+    def count(self, name: str) -> str:
+        """Show the length of a list."""
 
     @abstractmethod
     def is_bool(self, flag: str) -> str:
@@ -992,6 +1139,27 @@ class PythonPrinter(Printer):
             return f"(0 if {variable} is None else {variable}.stride()[{axis}])"
         return f"{variable}.stride()[{axis}]"
 
+    def _of_tensor(self, tensor: str, attribute: str) -> str:
+        variable = self._identifier(tensor)
+        shown = f"{variable}.{attribute}"
+        return f"(0 if {variable} is None else {shown})" if tensor in self._optional else shown
+
+    def rank(self, tensor: str) -> str:
+        """Show the method."""
+        return self._of_tensor(tensor, "dim()")
+
+    def itemsize(self, tensor: str) -> str:
+        """Show the attribute."""
+        return self._of_tensor(tensor, "itemsize")
+
+    def address(self, tensor: str) -> str:
+        """Show the method."""
+        return self._of_tensor(tensor, "data_ptr()")
+
+    def count(self, name: str) -> str:
+        """Show the call."""
+        return f"len({self._identifier(name)})"
+
     def is_bool(self, flag: str) -> str:
         """Show an isinstance test."""
         return f"isinstance({self._identifier(flag)}, bool)"
@@ -1051,6 +1219,22 @@ class SourcePrinter(PythonPrinter):
     def stride(self, tensor: str, axis: int) -> str:
         """Show the call."""
         return f"stride({tensor}, {axis})"
+
+    def rank(self, tensor: str) -> str:
+        """Show the call."""
+        return f"rank({tensor})"
+
+    def itemsize(self, tensor: str) -> str:
+        """Show the call."""
+        return f"itemsize({tensor})"
+
+    def address(self, tensor: str) -> str:
+        """Show the call."""
+        return f"address({tensor})"
+
+    def count(self, name: str) -> str:
+        """Show the call."""
+        return f"count({name})"
 
     def is_bool(self, flag: str) -> str:
         """Show the call."""
@@ -1117,6 +1301,22 @@ class WordsPrinter(Printer):
     def stride(self, tensor: str, axis: int) -> str:
         """Say a stride."""
         return f"{tensor}.stride({axis})"
+
+    def rank(self, tensor: str) -> str:
+        """Say a number of dimensions."""
+        return f"{tensor}.dim()"
+
+    def itemsize(self, tensor: str) -> str:
+        """Say the bytes of an element."""
+        return f"{tensor}.itemsize"
+
+    def address(self, tensor: str) -> str:
+        """Say where a tensor begins."""
+        return f"{tensor}.data_ptr()"
+
+    def count(self, name: str) -> str:
+        """Say how many items a list has."""
+        return f"the length of {name}"
 
     def is_bool(self, flag: str) -> str:
         """Say that a flag is a bool."""

@@ -6,11 +6,12 @@ of the spec's author never gets this far; an assert here would be our own bug.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kv_canary_codegen.expr import Expr, Name
+from kv_canary_codegen.expr import Arithmetic, Expr, Integer, Name
 from kv_canary_codegen.source import Span
 
 
@@ -27,6 +28,8 @@ class Dtype(Enum):
     BFLOAT16 = "bfloat16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    BYTES = "bytes"
+    """Any element type, its last dimension and strides counted in bytes."""
 
     @property
     def itemsize(self) -> int:
@@ -34,9 +37,14 @@ class Dtype(Enum):
         return {"64": 8, "32": 4, "16": 2}.get(self.value[-2:], 1)
 
     @property
+    def sample(self) -> str:
+        """Torch's name of a type that stands for it."""
+        return "uint8" if self is Dtype.BYTES else self.value
+
+    @property
     def signature(self) -> str:
         """Triton's name for it in a compilation signature."""
-        names = {"bfloat16": "bf16", "uint8": "u8", "bool": "i1"}
+        names = {"bfloat16": "bf16", "uint8": "u8", "bytes": "u8", "bool": "i1"}
         return names.get(self.value, self.value.replace("int", "i").replace("float", "fp"))
 
     @property
@@ -68,6 +76,8 @@ class Layout(Enum):
 
     CONTIGUOUS = "contiguous"
     STRIDED = "strided"
+    ROWS = "rows"
+    """Elements of a row follow each other; rows may stand apart."""
 
 
 class OnViolation(Enum):
@@ -78,7 +88,7 @@ class OnViolation(Enum):
 
 
 class Stage(Enum):
-    """When a rule is checked: the order of the members is the order of checking."""
+    """When a rule is checked."""
 
     ARGUMENTS = "arguments"
     LAUNCHER = "launcher"
@@ -88,6 +98,15 @@ class Stage(Enum):
     SHAPE = "shape"
     RELATIONS = "relations"
     DEVICE = "device"
+    RANK = "rank"
+    LENGTH = "length"
+
+
+DEFAULT_ORDER = (
+    Stage.ARGUMENTS, Stage.LAUNCHER, Stage.CONTIGUITY, Stage.DTYPE, Stage.SIZES, Stage.SHAPE,
+    Stage.RELATIONS, Stage.DEVICE,
+)  # fmt: skip
+"""The order of checking where a kernel states none; `rank` and `length` are halves of `shape`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +157,12 @@ class EnumDef:
     span: Span = field(compare=False)
 
 
+def enum_name(enum: str, member: str) -> str:
+    """What a body calls an enum's member: FAIL_REASON_SLOT_OUT_OF_RANGE."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", enum)
+    return f"{words}_{member}".upper()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dim:
     """One dimension of a tensor: exactly an expression, or at least one."""
@@ -160,11 +185,23 @@ class TensorType:
     axes: tuple[str, ...]
     """A name for each axis: guards and strides are called by it."""
     layout: Layout = Layout.CONTIGUOUS
+    reached: Dtype | None = None
+    """Wider elements that the kernel reaches it in; its last dimension is counted in them."""
 
     @property
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.dims)
+
+    @property
+    def element(self) -> Dtype:
+        """What the kernel loads and stores."""
+        return self.reached or self.dtype
+
+    @property
+    def packing(self) -> int:
+        """Elements of the tensor in one that the kernel reaches."""
+        return self.element.itemsize // self.dtype.itemsize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,21 +224,53 @@ class FieldDef:
     initial: int | None
     """What `allocate` fills it with; None leaves it unspecified."""
     doc: str
+    unordered_by: str | None = None
+    """A field that counts its rows: their order within one launch is unspecified."""
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDef:
+    """A field that is a list of structs, of a few items at most."""
+
+    name: str
+    struct: str
+    at_most: int
+    item: str
+    """What rules and bodies call one item: `source` gives `source_0_page_size`."""
+    doc: str
     span: Span = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructDef:
-    """Tensors that travel together."""
+    """Tensors and scalars that travel together."""
 
     name: str
     summary: str
     sizes: tuple[tuple[str, str], ...]
-    """What `allocate` asks for: name, meaning."""
-    fields: tuple[FieldDef, ...]
+    """What `allocate` asks for: name, meaning. Without any, a struct is made by its fields."""
+    fields: tuple[FieldDef | ScalarArgument | ListDef, ...]
     rules: tuple[Rule, ...]
-    """Checked by `allocate`."""
+    """Checked by `allocate`, or when a struct without sizes is made."""
+    positional: bool = False
+    """Whether its fields may be given by place, not only by name."""
     span: Span = field(compare=False)
+
+    @property
+    def tensors(self) -> tuple[FieldDef, ...]:
+        """Its tensors in order."""
+        return tuple(f for f in self.fields if isinstance(f, FieldDef))
+
+    @property
+    def scalars(self) -> tuple[ScalarArgument, ...]:
+        """Its scalars in order."""
+        return tuple(f for f in self.fields if isinstance(f, ScalarArgument))
+
+    @property
+    def lists(self) -> tuple[ListDef, ...]:
+        """Its lists in order."""
+        return tuple(f for f in self.fields if isinstance(f, ListDef))
 
 
 class ScalarKind(Enum):
@@ -215,19 +284,29 @@ class ScalarKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalarArgument:
-    """A number, a truth value, or one of a closed set."""
+    """A number, a truth value, or one of a closed set: an argument, or a field of a struct."""
 
     name: str
+    """In kernels and validators."""
     called: str
     kind: ScalarKind
     choices: tuple[str, ...]
     """For a choice."""
     enum: str | None
-    """For an enum, its name."""
+    """For an enum, its name; of an int, an enum whose members are taken too."""
     default: str | None
     """Python text of the default, None when the caller must say."""
     doc: str
+    sample: int | None = None
+    """Its value in the smallest call, where 0 would not do."""
+    owner: str = ""
+    """The struct argument that holds it, if one does."""
     span: Span = field(compare=False)
+
+    @property
+    def path(self) -> str:
+        """As the caller passes it."""
+        return f"{self.owner}.{self.name}" if self.owner else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,11 +328,58 @@ class TensorArgument:
     unspecified."""
     doc: str
     defaults_to_none: bool = False
+    unordered_by: str | None = None
+    """Path of the tensor that counts its rows: their order within one launch is unspecified."""
+    item: int | None = None
+    """Place in a list, for a field of one of its items."""
+    messages: tuple[tuple[str, str], ...] = ()
+    """Texts of its own for implied rules, by kind."""
     span: Span = field(compare=False)
 
     @property
     def owner(self) -> str:
         """The argument that it is, or that holds it."""
+        return self.path.partition(".")[0]
+
+    def extent(self, axis: int) -> Expr:
+        """Elements along an axis, in those that the kernel reaches."""
+        expr = self.type.dims[axis].expr
+        if axis == self.type.rank - 1 and self.type.packing > 1:
+            return Arithmetic("//", expr, Integer(self.type.packing))
+        return expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemScalar:
+    """An integer field of one item of a list; 0 where there is no such item."""
+
+    name: str
+    """In kernels and rules: `source_0_page_size`."""
+    field: str
+    item: int
+    sample: int
+    """Its value in the smallest call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListArgument:
+    """A list of structs in a struct argument, its items taken apart."""
+
+    path: str
+    name: str
+    """In validators."""
+    called: str
+    struct: str
+    at_most: int
+    item: str
+    tensors: tuple[TensorArgument, ...]
+    """Of every item in turn; each optional, since the item may not be there."""
+    scalars: tuple[ItemScalar, ...]
+    span: Span = field(compare=False)
+
+    @property
+    def owner(self) -> str:
+        """The argument that holds it."""
         return self.path.partition(".")[0]
 
 
@@ -264,8 +390,16 @@ class StructArgument:
     name: str
     struct: str
     fields: tuple[TensorArgument, ...]
+    """Its tensors."""
     doc: str
+    scalars: tuple[ScalarArgument, ...] = ()
+    lists: tuple[ListArgument, ...] = ()
     span: Span = field(compare=False)
+
+    @property
+    def tensors(self) -> tuple[TensorArgument, ...]:
+        """Its tensors, and those of the items of its lists."""
+        return (*self.fields, *(tensor for item in self.lists for tensor in item.tensors))
 
 
 Argument = TensorArgument | ScalarArgument | StructArgument
@@ -290,8 +424,18 @@ class TypeName:
     name: str
 
 
-Piece = str | Expr | TypeName
-"""A message is literal text, values, and type names."""
+@dataclass(frozen=True, slots=True)
+class Described:
+    """In a message: a tensor's shape, strides or dtype, as Python and torch print them."""
+
+    what: str
+    tensor: str
+
+
+DESCRIBED = ("shape", "strides", "dtype")
+
+Piece = str | Expr | TypeName | Described
+"""A message is literal text, values, type names, and what a tensor looks like."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +462,8 @@ class Rule:
     fix: tuple[str, ...]
     example: Example | None
     related: tuple[str, ...]
+    item: int | None = None
+    """Place in a list, for a rule about each of its items."""
     span: Span = field(compare=False)
 
 
@@ -416,14 +562,31 @@ class Kernel:
     num_warps: int
     ensures: tuple[Ensure, ...]
     body: Body
+    order: tuple[Stage, ...] = DEFAULT_ORDER
+    """In which its checks run."""
+    messages: tuple[tuple[str, str], ...] = ()
+    """Texts of its own for implied rules, by kind; an argument's own come before them."""
+    also: tuple[tuple[str, str], ...] = ()
+    """Builtin error that a broken rule of a kind is as well: kind, error."""
     spec_path: str
     """Relative to the project, for the header."""
     span: Span = field(compare=False)
 
     @property
     def scalars(self) -> tuple[ScalarArgument, ...]:
-        """Scalar arguments in calling order."""
-        return tuple(a for a in self.arguments if isinstance(a, ScalarArgument))
+        """Every scalar in calling order, a struct's in its place."""
+        found: list[ScalarArgument] = []
+        for argument in self.arguments:
+            if isinstance(argument, ScalarArgument):
+                found.append(argument)
+            elif isinstance(argument, StructArgument):
+                found.extend(argument.scalars)
+        return tuple(found)
+
+    @property
+    def lists(self) -> tuple[ListArgument, ...]:
+        """Lists of structs, in calling order."""
+        return tuple(item for struct in self.structs for item in struct.lists)
 
     @property
     def structs(self) -> tuple[StructArgument, ...]:
@@ -438,7 +601,7 @@ class Kernel:
             if isinstance(argument, TensorArgument):
                 found.append(argument)
             elif isinstance(argument, StructArgument):
-                found.extend(argument.fields)
+                found.extend(argument.tensors)
         return tuple(found)
 
     def tensor(self, path: str) -> TensorArgument:
@@ -471,6 +634,20 @@ class Kernel:
     def optional_tensors(self) -> tuple[TensorArgument, ...]:
         """Tensors whose presence is compiled in."""
         return tuple(t for t in self.tensors if t.optional)
+
+    def earlier_items(self, tensor: TensorArgument) -> tuple[TensorArgument, ...]:
+        """The same field of the items before: a list has no gaps."""
+        if tensor.item is None:
+            return ()
+        whole = next(item for item in self.lists if tensor in item.tensors)
+        field_name = tensor.path.rpartition(".")[2]
+        return tuple(
+            other
+            for other in whole.tensors
+            if other.item is not None
+            and other.item < tensor.item
+            and other.path.rpartition(".")[2] == field_name
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,14 @@ from kv_canary_codegen import expr as language
 from kv_canary_codegen.body import BodyReader
 from kv_canary_codegen.expr import Expr, ExprError, Kind, Symbol, Type
 from kv_canary_codegen.model import (
+    DEFAULT_ORDER,
+    DESCRIBED,
     Access,
     Argument,
     Body,
     ConstantDef,
     DerivedSize,
+    Described,
     Dim,
     Domain,
     Dtype,
@@ -27,8 +30,11 @@ from kv_canary_codegen.model import (
     Example,
     FieldDef,
     FollowUp,
+    ItemScalar,
     Kernel,
     Layout,
+    ListArgument,
+    ListDef,
     OnViolation,
     Piece,
     Project,
@@ -42,6 +48,7 @@ from kv_canary_codegen.model import (
     TensorArgument,
     TensorType,
     TypeName,
+    enum_name,
 )
 from kv_canary_codegen.source import (
     MappingNode,
@@ -71,8 +78,25 @@ KEYS: dict[str, dict[str, bool]] = {
     "enum": {"doc": True, "flags": False, "members": True},
     "member": {"value": True, "doc": True},
     "structs.yaml": {"structs": True},
-    "struct": {"summary": True, "sizes": True, "fields": True, "rules": False},
-    "field": {"tensor": True, "axes": False, "optional": False, "initial": False, "doc": True},
+    "struct": {
+        "summary": True,
+        "sizes": False,
+        "positional": False,
+        "fields": True,
+        "rules": False,
+    },
+    "field": {
+        "tensor": True,
+        "axes": False,
+        "layout": False,
+        "as": False,
+        "optional": False,
+        "initial": False,
+        "unordered_by": False,
+        "doc": True,
+    },
+    "scalar field": {"scalar": True, "default": False, "sample": False, "doc": True},
+    "list field": {"list": True, "at_most": True, "item": True, "doc": True},
     "kernel": {
         "kernel": True,
         "summary": True,
@@ -83,9 +107,13 @@ KEYS: dict[str, dict[str, bool]] = {
         "use": False,
         "arguments": True,
         "checking_order": False,
+        "stages": False,
+        "messages": False,
+        "also": False,
         "sizes": False,
         "rules": False,
         "relations": False,
+        "functions": False,
         "variants": False,
         "launch": True,
         "blocks": False,
@@ -98,11 +126,14 @@ KEYS: dict[str, dict[str, bool]] = {
         "axes": False,
         "access": True,
         "layout": False,
+        "as": False,
         "optional": False,
         "default": False,
         "called": False,
         "values": False,
         "sample": False,
+        "unordered_by": False,
+        "messages": False,
         "doc": True,
     },
     "scalar argument": {"scalar": True, "default": False, "called": False, "doc": True},
@@ -126,6 +157,7 @@ KEYS: dict[str, dict[str, bool]] = {
     "rule": {
         "id": True,
         "argument": False,
+        "each": False,
         "require": True,
         "message": True,
         "meaning": True,
@@ -154,6 +186,11 @@ _MAX_BLOCK = 1 << 20
 _RESERVED = (*language.KEYWORDS, *language.FUNCTIONS, "it", "tl", "triton", "torch", "constants")
 
 Entries = dict[str, tuple[Scalar, Node]]
+_OWN_MESSAGES = ("contiguous", "dtype", "rank", "length", "device")
+"""Implied rules that a kernel or an argument may word itself."""
+_MESSAGE_FIELDS = ("name", "wanted", "found", "dtype")
+_OR_INT = " or int"
+"""After an enum's name: an integer that none of its members has is taken too."""
 
 
 _TAKEN = frozenset(
@@ -538,6 +575,8 @@ class _SpecReader(Reader):
         """Circles of `like` that were reported: each is met from all its arguments."""
         self.shared_lost = False
         """Some constant or struct could not be read."""
+        self.each_of: dict[str, str] = {}
+        """The list whose every item a rule is about, by rule."""
 
     def read(self) -> Spec:
         if not self.folder.is_dir():
@@ -699,6 +738,18 @@ class _SpecReader(Reader):
                 scope[name] = Symbol(name=name, kind=Kind.CONSTANT, value=value)
         return scope
 
+    def item_names(self, whole: ListDef) -> Iterator[tuple[str, Kind]]:
+        """Scalars and sizes of every item of a list, as rules and bodies call them."""
+        struct = self.structs[whole.struct]
+        for item in range(whole.at_most):
+            prefix = f"{whole.item}_{item}_"
+            for scalar in struct.scalars:
+                yield f"{prefix}{scalar.name}", Kind.SCALAR
+            for tensor in struct.tensors:
+                for dim in tensor.type.dims:
+                    for size in language.names_in(dim.expr):
+                        yield f"{prefix}{size}", Kind.SIZE
+
     def _read_structs(self) -> None:
         if not (self.folder / "structs.yaml").exists():
             return
@@ -718,7 +769,8 @@ class _SpecReader(Reader):
             if self.name(size_key, "a size")
         }
         scope = self.constant_scope() | {size: Symbol(name=size, kind=Kind.SIZE) for size in sizes}
-        fields = []
+        made_by_size = "sizes" in parts
+        fields: list[FieldDef | ScalarArgument | ListDef] = []
         read: set[str] = set()
         self.missing.clear()
         for field_name, (field_key, field_node) in self.any_mapping(
@@ -726,7 +778,21 @@ class _SpecReader(Reader):
         ).items():
             if not self.name(field_key, "a field"):
                 continue
+            keys = {k.text for k, _ in field_node} if isinstance(field_node, MappingNode) else set()
+            if "scalar" in keys:
+                entries = self.mapping(field_node, "scalar field")
+                fields.append(self.scalar(field_name, field_key, entries))
+                continue
+            if "list" in keys:
+                listed_field = self._list_field(field_name, field_key, field_node)
+                if listed_field is not None:
+                    fields.append(listed_field)
+                continue
             entries = self.mapping(field_node, "field")
+            if not made_by_size:
+                # Its dimensions name its sizes, as an argument's do.
+                for word in dimension_names(entries.get("tensor", (None, None))[1]):
+                    scope.setdefault(word, Symbol(name=word, kind=Kind.SIZE))
             tensor_type = self.tensor_type(entries, scope, "size of the struct")
             initial = entries.get("initial", (None, None))[1]
             for dim in tensor_type.dims:
@@ -738,15 +804,30 @@ class _SpecReader(Reader):
                     optional=self.boolean(entries.get("optional", (None, None))[1], "`optional`"),
                     initial=None if initial is None else self.integer(initial, "`initial`"),
                     doc=self.text(entries.get("doc", (None, None))[1], "`doc`"),
+                    unordered_by=self._counter(entries, parts),
                     span=field_key.span,
                 )
             )
+        arguments = {size: size for size in sizes}
+        if not made_by_size:
+            scope |= {
+                f.name: scalar_symbol(f.name, f) for f in fields if isinstance(f, ScalarArgument)
+            }
+            tensors = [f for f in fields if isinstance(f, FieldDef)]
+            scope |= {
+                f.name: Symbol(
+                    name=f.name, kind=Kind.TENSOR, rank=f.type.rank, optional=f.optional
+                )
+                for f in tensors
+            }
+            arguments = {f.name: f.name for f in fields}
+            self._check_defaults(fields)
         rules = self.rules(
             parts.get("rules", (None, None))[1],
             stem=name,
             stage=Stage.SIZES,
             scope=scope,
-            arguments={size: size for size in sizes},
+            arguments=arguments,
             flags=(),
             argument_key=False,
         )
@@ -763,6 +844,112 @@ class _SpecReader(Reader):
             sizes=tuple(sizes.items()),
             fields=tuple(fields),
             rules=rules,
+            positional=self.boolean(parts.get("positional", (None, None))[1], "`positional`"),
+            span=key.span,
+        )
+
+    def _check_defaults(self, fields: list[FieldDef | ScalarArgument | ListDef]) -> None:
+        """Fields that may be left out stand last, as Python wants them."""
+        seen = False
+        for item in fields:
+            left_out = (isinstance(item, FieldDef) and item.optional) or (
+                isinstance(item, ScalarArgument) and item.default is not None
+            )
+            if seen and not left_out:
+                self.problems.report(
+                    item.span,
+                    f"`{item.name}` must be given, and stands after one that need not be",
+                    allowed="fields with `default:` or `optional: true` last",
+                )
+            seen |= left_out
+
+    def _counter(self, entries: Entries, parts: Entries) -> str | None:
+        """The field that counts a tensor's rows."""
+        node = entries.get("unordered_by", (None, None))[1]
+        others = self.entries_of(parts, "fields")
+        return self.named(node, "field", others) if node is not None else None
+
+    def _list_field(self, name: str, key: Scalar, node: Node) -> ListDef | None:
+        entries = self.mapping(node, "list field")
+        struct = self.named(entries.get("list", (None, None))[1], "struct", self.structs)
+        at_most = self.expression(
+            entries.get("at_most", (None, None))[1],
+            "`at_most`",
+            {n: s for n, s in self.constant_scope().items()},
+            Type.INTEGER,
+        )
+        item_node = entries.get("item", (None, None))[1]
+        item = self.text(item_node, "`item`")
+        if item_node is not None and not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", item):
+            self.problems.report(
+                item_node.span, f"`{item}` cannot name an item", allowed="small letters, digits, _"
+            )
+        doc = self.text(entries.get("doc", (None, None))[1], "`doc`")
+        if struct is None:
+            self.lost = True
+            return None
+        if self.structs[struct].sizes or self.structs[struct].lists:
+            self.problems.report(
+                entries["list"][1].span,
+                f"`{struct}` cannot be an item of a list",
+                allowed="a struct without `sizes`, of tensors and integers",
+            )
+        value = language.evaluate(at_most, language.Values(names={}, shapes={}, strides={}))
+        return ListDef(
+            name=name, struct=struct, at_most=value, item=item, doc=doc, span=key.span
+        )
+
+    def scalar(self, name: str, key: Scalar, entries: Entries) -> ScalarArgument:
+        """A scalar argument, or a struct's scalar field."""
+        kind_node = entries["scalar"][1]
+        text = self.text(kind_node, "`scalar`")
+        kind: ScalarKind | None = None
+        choices: tuple[str, ...] = ()
+        enum = None
+        if text in ("int", "bool"):
+            kind = ScalarKind(text)
+        elif text.startswith("one of "):
+            kind = ScalarKind.CHOICE
+            choices = _choices(text)
+            if len(set(choices)) < max(2, len(choices)) or not all(
+                _WORD.fullmatch(c) and c not in _RESERVED for c in choices
+            ):
+                self.lost = True
+                self.problems.report(
+                    kind_node.span, "no choice", allowed="one of a, b, ...: two different words"
+                )
+        elif text.removesuffix(_OR_INT) in self.enums:
+            kind = ScalarKind.INT if text.endswith(_OR_INT) else ScalarKind.ENUM
+            enum = text.removesuffix(_OR_INT)
+        elif text:
+            self.unknown(
+                kind_node.span,
+                "scalar type",
+                text,
+                ("int", "bool", "one of a, b, ...", *self.enums),
+            )
+        default_node = entries.get("default", (None, None))[1]
+        default = None
+        if default_node is not None and kind is not None:
+            if kind is ScalarKind.INT:
+                default = str(self.integer(default_node, "`default`"))
+            elif kind is ScalarKind.BOOL:
+                default = str(self.boolean(default_node, "`default`"))
+            else:
+                members = choices or tuple(m for m, _, _ in self.enums[enum or ""].members)
+                word = self.one_of(default_node, "default", members) or ""
+                default = f'"{word}"' if kind is ScalarKind.CHOICE else f"{enum}.{word}"
+        called = entries.get("called", (None, None))[1]
+        sample = entries.get("sample", (None, None))[1]
+        return ScalarArgument(
+            name=name,
+            called=self.text(called, "`called`") if called else name,
+            kind=kind or ScalarKind.INT,
+            choices=choices,
+            enum=enum,
+            default=default,
+            doc=self.text(entries.get("doc", (None, None))[1], "`doc`"),
+            sample=None if sample is None else self.integer(sample, "`sample`"),
             span=key.span,
         )
 
@@ -804,12 +991,29 @@ class _SpecReader(Reader):
                 allowed=f"1 to {_MAX_RANK} dimensions",
             )
             return fallback
+        dtype = known.get(word, Dtype.INT64)
         return TensorType(
-            dtype=known.get(word, Dtype.INT64),
+            dtype=dtype,
             dims=dims,
             axes=self._axes(axes_node, len(dims)),
             layout=Layout(layout or "contiguous"),
+            reached=self._reached(entries, dtype),
         )
+
+    def _reached(self, entries: Entries, dtype: Dtype) -> Dtype | None:
+        """The wider elements that a kernel reaches a tensor in."""
+        node = entries.get("as", (None, None))[1]
+        wider = [item.value for item in Dtype if item.itemsize > dtype.itemsize]
+        if node is None:
+            if dtype is Dtype.BYTES:
+                self.problems.report(
+                    entries["tensor"][1].span,
+                    "`bytes` are of any dtype, and a kernel reaches them as one",
+                    allowed="`as: int64`, or another dtype",
+                )
+            return None
+        word = self.one_of(node, "dtype", wider)
+        return Dtype(word) if word is not None else None
 
     def _axes(self, node: Node | None, rank: int) -> tuple[str, ...]:
         unnamed = ("index",) if rank == 1 else tuple(f"axis{i}" for i in range(rank))
@@ -873,19 +1077,59 @@ class _SpecReader(Reader):
         flags: tuple[str, ...],
         argument_key: bool = True,
         reused: bool = False,
+        lists: Mapping[str, ListArgument] | None = None,
     ) -> tuple[Rule, ...]:
         """A list of written rules. `reused`: another kernel's, read again in this one's scope."""
         found = []
         for item in self.items(node, "`rules`"):
             entries = self.mapping(item, "rule")
-            if argument_key and "argument" not in entries and isinstance(item, MappingNode):
+            if (
+                argument_key
+                and not {"argument", "each"} & entries.keys()
+                and isinstance(item, MappingNode)
+            ):
                 self.problems.report(
                     _head(item), "a kernel's rule without `argument`", allowed="`argument: ...`"
                 )
-            rule = self._rule(entries, item.span, stem, stage, scope, arguments, flags, reused)
+            rule = self._rule(
+                entries, item.span, stem, stage, scope, arguments, flags, reused, lists or {}
+            )
             if rule is not None:
                 found.append(rule)
         return tuple(found)
+
+    def item_scope(self, each: Node, lists: Mapping[str, ListArgument]) -> dict[str, Symbol]:
+        """What a rule about each item of a list may read besides."""
+        path = self.named(each, "list", lists)
+        if path is None:
+            return {}
+        whole = lists[path]
+        return {
+            **{
+                f"{whole.item}_{t.path.rpartition('.')[2]}": Symbol(
+                    name=f"{whole.item}_{t.path.rpartition('.')[2]}",
+                    kind=Kind.TENSOR,
+                    rank=t.type.rank,
+                )
+                for t in whole.tensors
+                if t.item == 0
+            },
+            **{
+                name: Symbol(name=name, kind=Kind.SCALAR)
+                for name in (f"{whole.item}_{s.field}" for s in whole.scalars if s.item == 0)
+            },
+            **{
+                name: Symbol(name=name, kind=Kind.SIZE)
+                for name in (
+                    f"{whole.item}_{size.removeprefix(f'{whole.item}_0_')}"
+                    for t in whole.tensors
+                    if t.item == 0
+                    for dim in t.type.dims
+                    for size in language.names_in(dim.expr)
+                )
+            },
+            "i": Symbol(name="i", kind=Kind.CONSTANT),
+        }
 
     def _rule(
         self,
@@ -897,6 +1141,7 @@ class _SpecReader(Reader):
         arguments: Mapping[str, str],
         flags: tuple[str, ...],
         reused: bool,
+        lists: Mapping[str, ListArgument],
     ) -> Rule | None:
         id_node = entries.get("id", (None, None))[1]
         if not isinstance(id_node, Scalar):
@@ -921,6 +1166,11 @@ class _SpecReader(Reader):
                 )
             self.rule_ids.setdefault(rule_id, id_node.span)
         argument = self.named(entries.get("argument", (None, None))[1], "argument", arguments)
+        each = entries.get("each", (None, None))[1]
+        if each is not None:
+            scope = {**scope, **self.item_scope(each, lists)}
+            argument = each.text if isinstance(each, Scalar) else None
+            self.each_of[rule_id] = argument or ""
         require = self.expression(
             entries.get("require", (None, None))[1], "`require`", scope, Type.TRUTH
         )
@@ -941,7 +1191,7 @@ class _SpecReader(Reader):
             stage=stage,
             require=require,
             message=message,
-            argument=arguments.get(argument or next(iter(arguments), ""), ""),
+            argument=arguments.get(argument or next(iter(arguments), ""), argument or ""),
             meaning=self.text(entries.get("meaning", (None, None))[1], "`meaning`"),
             causes=self.texts(entries.get("causes", (None, None))[1], "`causes`"),
             fix=self.texts(entries.get("fix", (None, None))[1], "`fix`"),
@@ -1002,6 +1252,14 @@ class _SpecReader(Reader):
             if match.group(1) not in flags:
                 self.unknown(node.at(start + 5, len(match.group(1))), "flag", match.group(1), flags)
             return TypeName(match.group(1))
+        match = re.fullmatch(r"(\w+)\(([\w.]+)\)", text)
+        if match and match.group(1) in DESCRIBED:
+            described = scope.get(match.group(2), _NOTHING)
+            if described.kind is not Kind.TENSOR:
+                tensors = (n for n, s in scope.items() if s.kind is Kind.TENSOR)
+                place = node.at(start + match.start(2), len(match.group(2)))
+                self.unknown(place, "tensor", match.group(2), tensors)
+            return Described(match.group(1), described.name)
         symbol = scope.get(text)
         if symbol is not None and symbol.kind is Kind.FLAG:
             return language.Name(text, Kind.FLAG)
@@ -1144,7 +1402,7 @@ class _SpecReader(Reader):
         """What a follow-up kernel must have, its condition promises."""
         known = {kernel.stem: kernel for kernel in kernels}
         for kernel in kernels:
-            own = {tensor.path: tensor for tensor in kernel.tensors}
+            own = {tensor.identifier: tensor for tensor in kernel.tensors}
             for follow_up in kernel.then:
                 promised = () if follow_up.when is None else language.conjuncts(follow_up.when)
                 tensors = known[follow_up.stem].tensors if follow_up.stem in known else ()
@@ -1192,6 +1450,9 @@ class _KernelReader:
         self.sources = sources
         self.scope: dict[str, Symbol] = dict(spec.constant_scope())
         self.read_names: set[str] = set()
+        self.used_rules: dict[str, Span] = {}
+        """Single rules of other kernels that this one takes over, and where it says so."""
+        self.lists: dict[str, ListArgument] = {}
 
     def node(self, key: str) -> Node | None:
         """The value of one of the kernel's own keys."""
@@ -1230,6 +1491,8 @@ class _KernelReader:
         then = self._then(launcher_entries, arguments)
         ensures = self._ensures(arguments)
         reference = self._reference()
+        stages, also = self._stages(), self._also()
+        messages = self._messages(self.node("messages"))
         summary = self.spec.text(self.node("summary"), "`summary`")
         details = self.spec.text(self.node("details"), "`details`")
         complete = not self.spec.lost and not self.spec.missing
@@ -1239,6 +1502,9 @@ class _KernelReader:
             tensors={t.identifier: t for t in _flatten(arguments)},
             names=self._names_in_body(arguments, variants, blocks),
             problems=self.problems,
+            constants={c.name: c.value for c in self.spec.constants.values()},
+            minimums=_minimums(arguments, rules),
+            functions=self._functions(),
             complete=complete,
         ).read(stem, self.source.span)
         if body is not None and complete:
@@ -1263,6 +1529,9 @@ class _KernelReader:
             num_warps=num_warps,
             ensures=ensures,
             body=body,
+            order=stages,
+            messages=messages,
+            also=also,
             spec_path=f"kernels/{stem}.yaml",
             span=self.source.span,
         )
@@ -1284,9 +1553,10 @@ class _KernelReader:
         names -= set(variants)
         names |= {name.upper() for name in variants} | {name for name, _ in blocks}
         names |= set(self.spec.constants)
-        for argument in arguments:
-            if isinstance(argument, ScalarArgument):
-                names |= {f"{argument.name}_{choice}".upper() for choice in argument.choices}
+        for scalar in _scalars(arguments):
+            names |= {f"{scalar.name}_{choice}".upper() for choice in scalar.choices}
+        for enum in self.spec.enums.values():
+            names |= {enum_name(enum.name, member) for member, _, _ in enum.members}
         return frozenset(names)
 
     def _launcher(self, entries: Entries) -> str:
@@ -1301,6 +1571,7 @@ class _KernelReader:
     def _then(self, launcher: Entries, arguments: list[Argument]) -> tuple[FollowUp, ...]:
         """Kernels that the launcher runs after its own; their arguments are among its own."""
         own = {a.path if isinstance(a, TensorArgument) else a.name for a in arguments}
+        own |= {tensor.identifier for tensor in _flatten(arguments)}
         found = []
         for item in self.spec.items(launcher.get("then", (None, None))[1], "`then`"):
             entries = self.spec.mapping(item, "then")
@@ -1435,7 +1706,7 @@ class _KernelReader:
             overrides = entries.get("fields")
             own = {k.text: v for k, v in overrides} if isinstance(overrides, MappingNode) else {}
             if struct is not None:
-                for item in struct.fields:
+                for item in struct.tensors:
                     override = own.get(item.name)
                     tensor = None
                     if isinstance(override, MappingNode):
@@ -1446,6 +1717,11 @@ class _KernelReader:
                     for dim in item.type.dims:
                         for size in language.names_in(dim.expr):
                             self.scope.setdefault(size, Symbol(name=size, kind=Kind.SIZE))
+                for scalar_field in struct.scalars:
+                    self.scope[scalar_field.name] = scalar_symbol(scalar_field.name, scalar_field)
+                for listed_field in struct.lists:
+                    for name_of, kind in self.spec.item_names(listed_field):
+                        self.scope[name_of] = Symbol(name=name_of, kind=kind)
             for text in texts:
                 match = _TENSOR.fullmatch(text.text) if isinstance(text, Scalar) else None
                 for part, _ in _split(match.group("dims"), 0) if match else []:
@@ -1488,7 +1764,7 @@ class _KernelReader:
                 entries = self.spec.mapping(node, "tensor argument")
                 return self._tensor(name, name, name, key.span, entries)
             if kinds == ["scalar"]:
-                return self._scalar(name, key, node)
+                return self.spec.scalar(name, key, self.spec.mapping(node, "scalar argument"))
             return self._struct_argument(name, key, node)
         if kinds or written:
             keys = [k for k, _ in node]
@@ -1556,6 +1832,7 @@ class _KernelReader:
             sample = self.spec.expression(sample_node, "`sample`", scope, Type.INTEGER)
             self.read_names.update(language.names_in(sample))
         called_node = entries.get("called", (None, None))[1]
+        unordered = entries.get("unordered_by", (None, None))[1]
         return TensorArgument(
             path=path,
             identifier=identifier,
@@ -1567,60 +1844,88 @@ class _KernelReader:
             sample=sample,
             doc=self.spec.text(entries.get("doc", (None, None))[1], "`doc`"),
             defaults_to_none=default is not None,
+            unordered_by=self.spec.text(unordered, "`unordered_by`") if unordered else None,
+            messages=self._messages(entries.get("messages", (None, None))[1]),
             span=span,
         )
 
-    def _scalar(self, name: str, key: Scalar, node: MappingNode) -> ScalarArgument:
-        entries = self.spec.mapping(node, "scalar argument")
-        kind_node = entries["scalar"][1]
-        text = self.spec.text(kind_node, "`scalar`")
-        kind: ScalarKind | None = None
-        choices: tuple[str, ...] = ()
-        enum = None
-        if text in ("int", "bool"):
-            kind = ScalarKind(text)
-        elif text.startswith("one of "):
-            kind = ScalarKind.CHOICE
-            choices = _choices(text)
-            if len(set(choices)) < max(2, len(choices)) or not all(
-                _WORD.fullmatch(c) and c not in _RESERVED for c in choices
-            ):
-                self.spec.lost = True
+    def _messages(self, node: Node | None) -> tuple[tuple[str, str], ...]:
+        """Texts for implied rules, by kind."""
+        found = []
+        for word, (key, value) in self.spec.any_mapping(node, "`messages`").items():
+            if word not in _OWN_MESSAGES:
+                self.spec.unknown(key.span, "kind of implied rule", word, _OWN_MESSAGES)
+                continue
+            text = self.spec.text(value, f"the message for `{word}`")
+            fields = set(re.findall(r"\{(\w*)\}", text))
+            if isinstance(value, Scalar) and not fields <= set(_MESSAGE_FIELDS):
                 self.problems.report(
-                    kind_node.span, "no choice", allowed="one of a, b, ...: two different words"
+                    value.span,
+                    f"the message names an unknown field "
+                    f"`{min(fields - set(_MESSAGE_FIELDS))}`",
+                    allowed=", ".join(_MESSAGE_FIELDS),
                 )
-        elif text in self.spec.enums:
-            kind = ScalarKind.ENUM
-            enum = text
-        elif text:
-            self.spec.unknown(
-                kind_node.span,
-                "scalar type",
-                text,
-                ("int", "bool", "one of a, b, ...", *self.spec.enums),
+            found.append((word, text))
+        return tuple(found)
+
+    def _also(self) -> tuple[tuple[str, str], ...]:
+        """The builtin error that a broken rule of a kind is as well."""
+        found = []
+        for word, (key, value) in self.spec.any_mapping(self.node("also"), "`also`").items():
+            if word not in _OWN_MESSAGES:
+                self.spec.unknown(key.span, "kind of implied rule", word, _OWN_MESSAGES)
+                continue
+            error = self.spec.one_of(value, "error", ("TypeError",))
+            if error is not None:
+                found.append((word, error))
+        return tuple(found)
+
+    def _functions(self) -> tuple[str, ...]:
+        """Files of functions that stand before the kernel."""
+        folder = self.spec.folder / "kernels" / "functions"
+        known = sorted(p.name.removesuffix(".py.jinja") for p in folder.glob("*.py.jinja"))
+        found: list[str] = []
+        for item in self.spec.items(self.node("functions"), "`functions`"):
+            word = self.spec.named(item, "file of functions", known)
+            if word in found:
+                self.problems.report(item.span, f"`{word}` twice", allowed="each file once")
+            elif word is not None:
+                found.append(word)
+        return tuple(found)
+
+    def _stages(self) -> tuple[Stage, ...]:
+        """The order in which the kernel's checks run."""
+        node = self.node("stages")
+        if node is None:
+            return DEFAULT_ORDER
+        known = {stage.value: stage for stage in Stage}
+        order: list[Stage] = []
+        for item in self.spec.items(node, "`stages`"):
+            word = self.spec.one_of(item, "stage", known)
+            if word is not None and known[word] in order:
+                self.problems.report(item.span, f"`{word}` twice", allowed="each stage once")
+            elif word is not None:
+                order.append(known[word])
+        shape = [Stage.RANK, Stage.LENGTH] if Stage.SHAPE not in order else [Stage.SHAPE]
+        wanted = [stage for stage in DEFAULT_ORDER if stage is not Stage.SHAPE] + shape
+        missing = [stage.value for stage in wanted if stage not in order]
+        extra = [stage.value for stage in order if stage not in wanted]
+        if isinstance(node, SequenceNode) and (missing or extra) and order:
+            left_out = "leaves out " + ", ".join(f"`{word}`" for word in missing)
+            both = "has `shape` and a half of it"
+            self.problems.report(
+                node.span,
+                f"`stages` {left_out if missing else both}",
+                allowed="every stage once: arguments first, `shape` or both `rank` and `length`",
             )
-        default_node = entries.get("default", (None, None))[1]
-        default = None
-        if default_node is not None and kind is not None:
-            if kind is ScalarKind.INT:
-                default = str(self.spec.integer(default_node, "`default`"))
-            elif kind is ScalarKind.BOOL:
-                default = str(self.spec.boolean(default_node, "`default`"))
-            else:
-                members = choices or tuple(m for m, _, _ in self.spec.enums[enum or ""].members)
-                word = self.spec.one_of(default_node, "default", members) or ""
-                default = f'"{word}"' if kind is ScalarKind.CHOICE else f"{enum}.{word}"
-        called = entries.get("called", (None, None))[1]
-        return ScalarArgument(
-            name=name,
-            called=self.spec.text(called, "`called`") if called else name,
-            kind=kind or ScalarKind.INT,
-            choices=choices,
-            enum=enum,
-            default=default,
-            doc=self.spec.text(entries.get("doc", (None, None))[1], "`doc`"),
-            span=key.span,
-        )
+            return DEFAULT_ORDER
+        if order and order[0] is not Stage.ARGUMENTS and isinstance(node, SequenceNode):
+            self.problems.report(
+                node.items[0].span,
+                "checks begin with something that may be no argument at all",
+                allowed="`arguments` first",
+            )
+        return tuple(order)
 
     def _struct_argument(self, name: str, key: Scalar, node: MappingNode) -> StructArgument | None:
         entries = self.spec.mapping(node, "struct argument")
@@ -1637,19 +1942,24 @@ class _KernelReader:
             self.spec.lost = True
             pattern = f"{name}_{{field}}"
         overrides = self.spec.any_mapping(entries.get("fields", (None, None))[1], "`fields`")
-        known = {item.name for item in struct.fields}
+        known = {item.name for item in struct.tensors} | {item.name for item in struct.lists}
         for field_name, (field_key, _) in overrides.items():
             if field_name not in known:
                 self.spec.unknown(field_key.span, f"field of {struct_name}", field_name, known)
         fields = []
-        for item in struct.fields:
+        for item in struct.tensors:
             override_node = overrides.get(item.name, (None, None))[1]
             own = self.spec.mapping(override_node, "struct argument field") if override_node else {}
             tensor_type = item.type
             if "tensor" in own:
                 written = self.spec.tensor_type(own, self.scope, "size")
                 if written.rank == item.type.rank and written.dtype is item.type.dtype:
-                    tensor_type = replace(written, axes=item.type.axes)
+                    tensor_type = replace(
+                        written,
+                        axes=item.type.axes,
+                        layout=item.type.layout,
+                        reached=item.type.reached,
+                    )
                 elif written.dims:
                     self.problems.report(
                         own["tensor"][1].span,
@@ -1682,6 +1992,8 @@ class _KernelReader:
                     values=contents.values,
                     sample=contents.sample,
                     doc=doc,
+                    unordered_by=None if item.unordered_by is None
+                    else f"{name}.{item.unordered_by}",
                     span=key.span,
                 )
             )
@@ -1690,7 +2002,73 @@ class _KernelReader:
             struct=struct_name,
             fields=tuple(fields),
             doc=self.spec.text(entries.get("doc", (None, None))[1], "`doc`"),
+            scalars=tuple(
+                replace(
+                    scalar,
+                    owner=name,
+                    called=pattern.replace("{field}", scalar.name),
+                    default=scalar.default,
+                )
+                for scalar in struct.scalars
+            ),
+            lists=tuple(
+                self._list_argument(name, pattern.replace("{field}", item.name), item)
+                for item in struct.lists
+            ),
             span=key.span,
+        )  # fmt: skip
+
+    def _list_argument(self, owner: str, called: str, whole: ListDef) -> ListArgument:
+        """A list's items taken apart: tensors and integers of each, under names of their own."""
+        struct = self.spec.structs[whole.struct]
+        path = f"{owner}.{whole.name}"
+        tensors = []
+        for item in range(whole.at_most):
+            prefix = f"{whole.item}_{item}_"
+            for tensor in struct.tensors:
+                names = {
+                    size: f"{prefix}{size}"
+                    for dim in tensor.type.dims
+                    for size in language.names_in(dim.expr)
+                }
+                dims = tuple(
+                    replace(dim, expr=language.renamed(dim.expr, names))
+                    for dim in tensor.type.dims
+                )
+                tensors.append(
+                    TensorArgument(
+                        path=f"{path}[{item}].{tensor.name}",
+                        identifier=f"{prefix}{tensor.name}",
+                        called=f"{called}[{item}].{tensor.name}",
+                        type=replace(tensor.type, dims=dims),
+                        access=Access.READ,
+                        optional=True,
+                        values=None,
+                        sample=None,
+                        doc=tensor.doc,
+                        item=item,
+                        span=whole.span,
+                    )
+                )
+        return ListArgument(
+            path=path,
+            name=whole.name,
+            called=called,
+            struct=whole.struct,
+            at_most=whole.at_most,
+            item=whole.item,
+            tensors=tuple(tensors),
+            scalars=tuple(
+                ItemScalar(
+                    name=f"{whole.item}_{item}_{scalar.name}",
+                    field=scalar.name,
+                    item=item,
+                    sample=scalar.sample or 0,
+                )
+                for item in range(whole.at_most)
+                for scalar in struct.scalars
+            ),
+            span=whole.span,
         )
 
     def _add_tensors(self, arguments: list[Argument]) -> None:
@@ -1724,6 +2102,9 @@ class _KernelReader:
             for dim in tensor.type.dims:
                 if dim.binds is None:
                     self.read_names.update(language.names_in(dim.expr))
+        for whole in _lists(arguments):
+            self.scope[whole.path] = Symbol(name=whole.path, kind=Kind.LIST)
+            self.scope.setdefault(whole.name, Symbol(name=whole.path, kind=Kind.LIST))
 
     def _derived(self, used: tuple[tuple[Span, str], ...]) -> tuple[DerivedSize, ...]:
         """Derived sizes and flags, this kernel's and used ones, each after what it reads."""
@@ -1810,14 +2191,94 @@ class _KernelReader:
         stems: dict[str, Span] = {}
         for item in self.spec.items(self.node("use"), "`use`"):
             known = [s for s in self.sources if s != self.source.stem]
-            stem = self.spec.named(item, "kernel", known)
-            if stem is not None and stem in stems:
-                self.problems.report(item.span, f"`{stem}` twice", allowed="each kernel once")
-            elif stem is not None:
-                stems[stem] = item.span
-                if not self.sources[stem].readable or self.sources[stem].lost:
+            if isinstance(item, Scalar) and "." in item.text:
+                stem = item.text.partition(".")[0]
+                if stem not in known:
+                    self.spec.unknown(item.span, "kernel", stem, known)
+                elif item.text in self.used_rules:
+                    self.problems.report(
+                        item.span, f"`{item.text}` twice", allowed="each rule once"
+                    )
+                else:
+                    self.used_rules[item.text] = item.span
+                continue
+            used = self.spec.named(item, "kernel", known)
+            if used is not None and used in stems:
+                self.problems.report(item.span, f"`{used}` twice", allowed="each kernel once")
+            elif used is not None:
+                stems[used] = item.span
+                if not self.sources[used].readable or self.sources[used].lost:
                     self.spec.lost = True
         return tuple((span, stem) for stem, span in stems.items())
+
+    def _rule_nodes(self, stem: str) -> dict[Stage, Node | None]:
+        """Where a kernel's rules stand, by stage."""
+        entries = self.sources[stem].entries
+        return {
+            Stage.LAUNCHER: self.spec.entries_of(entries, "launcher").get("rules", (None, None))[1],
+            Stage.SIZES: entries.get("rules", (None, None))[1],
+            Stage.RELATIONS: entries.get("relations", (None, None))[1],
+        }
+
+    def _single_rules(
+        self, stage: Stage, named: Mapping[str, str], flags: tuple[str, ...]
+    ) -> list[Rule]:
+        """Rules of other kernels that this one takes over one by one."""
+        found: list[Rule] = []
+        for name, place in self.used_rules.items():
+            stem, _, rule_id = name.partition(".")
+            nodes = self._rule_nodes(stem)
+            ids = [
+                node.text
+                for rules in nodes.values()
+                for _, node in _rule_ids(rules)
+                if isinstance(node, Scalar)
+            ]
+            if rule_id not in ids:
+                if stage is Stage.LAUNCHER:
+                    shown = [f"{stem}.{item}" for item in sorted(ids)]
+                    self.spec.unknown(place, "rule", name, shown)
+                continue
+            picked = tuple(
+                item
+                for item, node in _rule_ids(nodes[stage])
+                if isinstance(node, Scalar) and node.text == rule_id
+            )
+            with self.problems.borrowed(place):
+                found += self.spec.rules(
+                    SequenceNode(span=place, items=picked),
+                    stem=stem,
+                    stage=stage,
+                    scope=self.scope,
+                    arguments=named,
+                    flags=flags,
+                    reused=True,
+                    lists=self.lists,
+                )
+        return found
+
+    def _of_each_item(self, rules: Iterable[Rule], nodes_each: Mapping[str, str]) -> list[Rule]:
+        """Rules about each item of a list, once for every item that may be there."""
+        found: list[Rule] = []
+        waiting: list[Rule] = []
+
+        def settle() -> None:
+            if not waiting:
+                return
+            whole = self.lists[waiting[0].argument]
+            found.extend(
+                _of_item(rule, whole, item) for item in range(whole.at_most) for rule in waiting
+            )
+            waiting.clear()
+
+        for rule in rules:
+            if rule.argument in self.lists and rule.argument == nodes_each.get(rule.id):
+                waiting.append(rule)
+            else:
+                settle()
+                found.append(rule)
+        settle()
+        return found
 
     def _all_rules(
         self,
@@ -1831,40 +2292,36 @@ class _KernelReader:
             named[tensor.identifier] = tensor.path
             named[tensor.path] = tensor.path
         flags = tuple(d.name for d in derived if d.truth)
-        rules = list(
-            self.spec.rules(
-                launcher.get("rules", (None, None))[1],
-                stem=self.source.stem,
-                stage=Stage.LAUNCHER,
-                scope=self.scope,
-                arguments=named,
-                flags=flags,
-            )
-        )
-        for key, stage in (("rules", Stage.SIZES), ("relations", Stage.RELATIONS)):
-            for place, stem in used:
-                with self.problems.borrowed(place):
-                    rules += self.spec.rules(
-                        self.sources[stem].entries.get(key, (None, None))[1],
-                        stem=stem,
-                        stage=stage,
-                        scope=self.scope,
-                        arguments=named,
-                        flags=flags,
-                        reused=True,
-                    )
-            rules += self.spec.rules(
-                self.node(key),
-                stem=self.source.stem,
+        self.lists = {whole.path: whole for whole in _lists(arguments)}
+        named |= {path: path for path in self.lists}
+
+        def written(node: Node | None, stem: str, stage: Stage, reused: bool) -> list[Rule]:
+            found = self.spec.rules(
+                node,
+                stem=stem,
                 stage=stage,
                 scope=self.scope,
                 arguments=named,
                 flags=flags,
+                reused=reused,
+                lists=self.lists,
             )
+            return list(found)
+
+        own = self.source.stem
+        rules = written(launcher.get("rules", (None, None))[1], own, Stage.LAUNCHER, False)
+        rules += self._single_rules(Stage.LAUNCHER, named, flags)
+        for stage in (Stage.SIZES, Stage.RELATIONS):
+            for place, stem in used:
+                with self.problems.borrowed(place):
+                    rules += written(self._rule_nodes(stem)[stage], stem, stage, True)
+            rules += written(self._rule_nodes(own)[stage], own, stage, False)
+            rules += self._single_rules(stage, named, flags)
+        rules = self._of_each_item(rules, self.spec.each_of)
         for rule in rules:
             self.read_names.update(language.names_in(rule.require))
             for piece in rule.message:
-                if not isinstance(piece, str | TypeName):
+                if not isinstance(piece, str | TypeName | Described):
                     self.read_names.update(language.names_in(piece))
         return tuple(rules)
 
@@ -1908,12 +2365,9 @@ class _KernelReader:
         return required[word].path if word is not None else ""
 
     def _variants(self, arguments: list[Argument]) -> tuple[str, ...]:
-        finite = [
-            a.name
-            for a in arguments
-            if isinstance(a, ScalarArgument) and a.kind is not ScalarKind.INT
-        ]
-        integers = [a.name for a in arguments if isinstance(a, ScalarArgument)]
+        scalars = _scalars(arguments)
+        finite = [scalar.name for scalar in scalars if scalar.kind is not ScalarKind.INT]
+        integers = [scalar.name for scalar in scalars]
         found: list[str] = []
         for item in self.spec.items(self.node("variants"), "`variants`"):
             text = item.text if isinstance(item, Scalar) else ""
@@ -2129,8 +2583,105 @@ def _is_slip(name: str, meant: str) -> bool:
     return doubled or (bool(cuts) and len(long) > 4)
 
 
+def dimension_names(node: Node | None) -> list[str]:
+    """Bare names among the dimensions of a tensor type's text."""
+    match = _TENSOR.fullmatch(node.text) if isinstance(node, Scalar) else None
+    words = [part.strip() for part, _ in _split(match.group("dims"), 0)] if match else []
+    taken = (*language.KEYWORDS, *language.FUNCTIONS)
+    return [word for word in words if _WORD.fullmatch(word) and word not in taken]
+
+
+def _minimums(
+    arguments: Iterable[Argument], rules: Iterable[Rule]
+) -> dict[tuple[str, int], int]:
+    """Extents that a rule keeps from being smaller than a constant, by argument and axis."""
+    least: dict[Expr, int] = {}
+    for rule in rules:
+        match rule.require:
+            case language.Compare(
+                extent, ((">=", language.Integer(value) | language.Constant(_, value)),)
+            ):
+                least[extent] = max(value, least.get(extent, 0))
+    return {
+        (tensor.identifier, axis): least[tensor.extent(axis)]
+        for tensor in _flatten(arguments)
+        for axis in range(tensor.type.rank)
+        if tensor.extent(axis) in least
+    }
+
+
+def _rule_ids(rules: Node | None) -> list[tuple[Node, Node]]:
+    """Each rule of a list that has an id, and that id."""
+    return [
+        (item, value)
+        for item in (rules.items if isinstance(rules, SequenceNode) else ())
+        if isinstance(item, MappingNode)
+        for key, value in item
+        if key.text == "id"
+    ]
+
+
+def _of_item(rule: Rule, whole: ListArgument, item: int) -> Rule:
+    """A rule about any item of a list, said of one of them: where it is there, the rule holds."""
+    names: dict[str, str | int] = {"i": item}
+    paths: dict[str, str] = {}
+    for tensor in whole.tensors:
+        field_name = tensor.path.rpartition(".")[2]
+        if tensor.item == item:
+            names[f"{whole.item}_{field_name}"] = paths[f"{whole.item}_{field_name}"] = tensor.path
+            prefix = f"{whole.item}_{item}_"
+            for dim in tensor.type.dims:
+                for size in language.names_in(dim.expr):
+                    names[f"{whole.item}_{size.removeprefix(prefix)}"] = size
+    for scalar in whole.scalars:
+        if scalar.item == item:
+            names[f"{whole.item}_{scalar.field}"] = scalar.name
+    pieces: list[Piece] = []
+    for piece in rule.message:
+        if isinstance(piece, Described):
+            pieces.append(Described(piece.what, paths.get(piece.tensor, piece.tensor)))
+        elif isinstance(piece, str | TypeName):
+            pieces.append(piece)
+        else:
+            new = language.renamed(piece, names)
+            pieces.append(str(new.value) if isinstance(new, language.Integer) else new)
+    tensor_path = next(t.path for t in whole.tensors if t.item == item)
+    return replace(
+        rule,
+        require=language.Implies(
+            language.Present(tensor_path), language.renamed(rule.require, names)
+        ),
+        message=tuple(pieces),
+        argument=tensor_path,
+        item=item,
+    )
+
+
+def scalar_symbol(name: str, scalar: ScalarArgument) -> Symbol:
+    """What a scalar is to an expression."""
+    if scalar.kind is ScalarKind.BOOL:
+        return Symbol(name=name, kind=Kind.FLAG)
+    if scalar.kind is ScalarKind.CHOICE:
+        return Symbol(name=name, kind=Kind.CHOICE, members=scalar.choices)
+    return Symbol(name=name, kind=Kind.SCALAR)
+
+
 def _choices(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.removeprefix("one of ").split(","))
+
+
+def _scalars(arguments: Iterable[Argument]) -> list[ScalarArgument]:
+    found: list[ScalarArgument] = []
+    for argument in arguments:
+        if isinstance(argument, ScalarArgument):
+            found.append(argument)
+        elif isinstance(argument, StructArgument):
+            found.extend(argument.scalars)
+    return found
+
+
+def _lists(arguments: Iterable[Argument]) -> list[ListArgument]:
+    return [item for a in arguments if isinstance(a, StructArgument) for item in a.lists]
 
 
 def _flatten(arguments: Iterable[Argument]) -> list[TensorArgument]:
@@ -2139,5 +2690,5 @@ def _flatten(arguments: Iterable[Argument]) -> list[TensorArgument]:
         if isinstance(argument, TensorArgument):
             found.append(argument)
         elif isinstance(argument, StructArgument):
-            found.extend(argument.fields)
+            found.extend(argument.tensors)
     return found

@@ -157,7 +157,18 @@ class Renderer:
 
     def _structs(self) -> str:
         structs = [views.struct_view(struct, self.spec) for struct in self.spec.structs]
-        return self._render("structs.py.jinja", "structs.yaml", structs=structs)
+        text = "\n".join(
+            f"{field.annotation}\n" + "\n".join(struct.inspection)
+            for struct in structs
+            for field in struct.fields
+        )
+        return self._render(
+            "structs.py.jinja",
+            "structs.yaml",
+            structs=structs,
+            listed="Sequence[" in text,
+            enums=[e.name for e in self.spec.enums if re.search(rf"\b{e.name}\b", text)],
+        )
 
     def _rules(self) -> str:
         guards = [
@@ -195,6 +206,8 @@ class Renderer:
             "validator.py.jinja",
             kernel.spec_path,
             validator=views.validator_view(kernel, self.spec),
+            call=_call,
+            literals=lambda names: [layout.literal(name) for name in names],
         )
 
     def _launcher(self, kernel: Kernel) -> str:
@@ -216,6 +229,8 @@ class Renderer:
             details=details,
             call=_call,
             keywords=lambda names: [f"{name}={name}" for name in names],
+            literals=lambda names: [layout.literal(name) for name in names],
+            comment=lambda names: layout.commented(", ".join(names) + "."),
         )
 
     def _test(self, kernel: Kernel) -> str:
@@ -244,6 +259,14 @@ class Renderer:
                 indent=0,
             ),
             enums_used=any(s.enum for s in kernel.scalars),
+            lists=kernel.lists,
+            call=_call,
+            struct_names=views.structs_of(kernel),
+            imported=[
+                name
+                for name in ("nondecreasing", "same_rows", "unchanged")
+                if name in ensured or (name == "same_rows" and view.unordered)
+            ],
         )
 
     def _page(self, kernel: Kernel) -> str:
@@ -288,6 +311,7 @@ def _entry(key: str, value: str) -> str:
 
 def _implied_entry(rule: views.ImpliedView) -> str:
     arguments = [rule.kind, rule.owner, rule.argument, rule.name, rule.expected]
+    arguments += [rule.message] if rule.message else []
     head = f"{layout.literal(rule.id)}: Implied("
     return layout.call(head, [layout.literal(a) for a in arguments], "),", indent=4)
 

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kv_canary_codegen import expr as language
-from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes
-from kv_canary_codegen.expr import Expr, Length, Type, Values
+from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes, message_of
+from kv_canary_codegen.expr import Expr, Length, Stride, Type, Values
 from kv_canary_codegen.model import (
+    Described,
     Dtype,
     Kernel,
+    ListArgument,
     Piece,
     ScalarArgument,
     ScalarKind,
@@ -41,6 +43,8 @@ class TensorValue:
     strided: bool = False
     """Made with a step of 2 along the last dimension, and so not contiguous."""
     device: str = "cpu"
+    offset: int = 0
+    """Bytes from a 64-byte boundary to its beginning."""
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -71,6 +75,8 @@ class Wrong:
 
 NONE = Wrong(text="None", type_name="NoneType")
 LIST = Wrong(text="[]", type_name="list")
+ITEMS = Wrong(text="[1]", type_name="int")
+"""A list of one item that is no struct."""
 STRING = Wrong(text='"1"', type_name="str")
 ONE = Wrong(text="1", type_name="int")
 WRONG_CHOICE = Wrong(text='"none of them"', type_name="str")
@@ -86,6 +92,8 @@ class Call:
     structs: Mapping[str, Wrong]
     """Struct arguments that are no struct."""
     sizes: Mapping[str, Number | Wrong]
+    lists: Mapping[str, Wrong | int] = field(default_factory=dict)
+    """Lists that are none, or that have more items than there are tensors here, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,14 @@ class Plan:
     explicit: Mapping[str, Number] = field(default_factory=dict)
     extents: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Single dimensions that differ from what their size says."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Tensors of another shape altogether."""
+    strided: frozenset[str] = frozenset()
+    """Tensors with a step of 2 along the last dimension."""
+    offsets: Mapping[str, int] = field(default_factory=dict)
+    """Tensors that begin some bytes after a boundary."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Lists with more items than a kernel takes."""
 
     def key(self) -> tuple[object, ...]:
         """Equal for plans that build equal calls."""
@@ -109,6 +125,10 @@ class Plan:
             self.given,
             tuple(self.explicit.items()),
             tuple(self.extents.items()),
+            tuple(self.shapes.items()),
+            self.strided,
+            tuple(self.offsets.items()),
+            tuple(self.counts.items()),
         )
 
 
@@ -138,12 +158,25 @@ class Search:
         self.spec = spec
         self.kernel = kernel
         self.checks = checks_of(kernel)
+        self.tensors = kernel.tensors
+        self.by_path = {tensor.path: tensor for tensor in self.tensors}
+        self.earlier = {
+            tensor.path: tuple(earlier.path for earlier in kernel.earlier_items(tensor))
+            for tensor in self.tensors
+            if tensor.item
+        }
+        self.lists = kernel.lists
+        self.optional = tuple(t.path for t in self.tensors if t.optional)
+        self.dtypes = {t.path: t.type.dtype.sample for t in self.tensors}
+        self.scalars = {s.name: s for s in kernel.scalars}
         self.binders = kernel.binders()
         self.explicit = explicit_sizes(kernel)
         self.derived = {d.name: d for d in kernel.derived}
         self.rules = tuple(c for c in self.checks if c.kind is CheckKind.WRITTEN)
         self.reads = {c.id: self._reads(c.rule.require) for c in self.rules if c.rule is not None}
         scalars: dict[str, Number] = {s.name: _first_value(s, spec) for s in kernel.scalars}
+        self.items = {s.name: s for whole in kernel.lists for s in whole.scalars}
+        scalars |= {s.name: s.sample for s in self.items.values()}
         shared = {
             name
             for tensor in kernel.tensors
@@ -152,13 +185,16 @@ class Search:
             if name in scalars
         }
         start = Plan(
-            sizes=dict.fromkeys((*self.binders, *shared), 1),
+            sizes=dict.fromkeys((*self.binders, *shared), 1) | _bytes_of_rows(kernel),
             scalars={**scalars, **dict.fromkeys(shared, 1)},
             given=frozenset(),
         )
         self.shared = frozenset(shared)
         repaired = self.repair(start, frozenset())
         self.base = repaired if repaired is not None else start
+
+    def _tensor(self, path: str) -> TensorArgument:
+        return self.by_path[path]
 
     def _reads(self, require: Expr) -> Reads:
         names = language.names_in(require)
@@ -177,20 +213,53 @@ class Search:
         """Build the call that a plan describes."""
         own = {k: v for k, v in plan.scalars.items() if k not in self.shared}
         names: dict[str, Number] = {**plan.sizes, **own}
+        given = self._without_gaps(plan.given)
         tensors: dict[str, TensorValue | Wrong | None] = {}
         values = Values(names=names, shapes={}, strides={})
-        for tensor in self.kernel.tensors:
-            if tensor.optional and tensor.path not in plan.given:
+        for tensor in self.tensors:
+            if tensor.optional and tensor.path not in given:
                 tensors[tensor.path] = None
                 continue
             shape = tuple(
                 plan.extents.get((tensor.path, axis), max(0, language.evaluate(dim.expr, values)))
                 for axis, dim in enumerate(tensor.type.dims)
             )
-            tensors[tensor.path] = TensorValue(shape=shape, dtype=tensor.type.dtype.value)
+            tensors[tensor.path] = TensorValue(
+                shape=plan.shapes.get(tensor.path, shape),
+                dtype=tensor.type.dtype.sample,
+                strided=tensor.path in plan.strided,
+                offset=plan.offsets.get(tensor.path, 0),
+            )
         return Call(
-            tensors=tensors, scalars=dict(plan.scalars), structs={}, sizes=dict(plan.explicit)
+            tensors=tensors,
+            scalars=dict(plan.scalars),
+            structs={},
+            sizes=dict(plan.explicit),
+            lists=dict(plan.counts),
         )
+
+    def _without_gaps(self, given: frozenset[str]) -> frozenset[str]:
+        """What can be given: an item of a list stands after those before it."""
+        if not self.earlier:
+            return given
+        kept = set(given)
+        for path, earlier in self.earlier.items():
+            if any(other not in kept for other in earlier):
+                kept.discard(path)
+        return frozenset(kept)
+
+    def _with_items_before(self, given: frozenset[str]) -> frozenset[str]:
+        """What is given, and the items of lists that must stand before it."""
+        return given | {earlier for path in given for earlier in self.earlier.get(path, ())}
+
+    def _count(self, call: Call, path: str) -> int:
+        """Items of a list in a call."""
+        count = call.lists.get(path)
+        if isinstance(count, int):
+            return count
+        whole = next(item for item in self.lists if item.path == path)
+        present = {t.item for t in whole.tensors if call.tensors[t.path] is not None}
+        return len(present)
 
     def broken(self, call: Call) -> list[Broken]:
         """The rules that a call breaks, in checking order."""
@@ -206,23 +275,39 @@ class Search:
     def _sound(self, call: Call, path: str) -> TensorValue | None:
         owner = path.partition(".")[0]
         value = call.tensors.get(path)
-        return value if isinstance(value, TensorValue) and owner not in call.structs else None
+        listed = path.partition("[")[0] if "[" in path else ""
+        if owner in call.structs or isinstance(call.lists.get(listed), Wrong):
+            return None
+        return value if isinstance(value, TensorValue) else None
 
     def _ranked(self, call: Call, tensor: TensorArgument) -> TensorValue | None:
         value = self._sound(call, tensor.path)
-        return value if value is not None and len(value.shape) == tensor.type.rank else None
+        if value is None or (tensor.item is None and len(value.shape) != tensor.type.rank):
+            return None
+        return value
 
     def values(self, call: Call) -> Values:
         """What rules may read; a name or tensor that is missing here is unknown."""
         names: dict[str, Number] = {}
-        for scalar in self.kernel.scalars:
+        for scalar in self.scalars.values():
+            if scalar.owner in call.structs:
+                continue
             value = call.scalars[scalar.name]
             if isinstance(value, Wrong) or (isinstance(value, int) and value not in _INT64):
                 continue
             names[scalar.name] = value
+        there = {
+            tensor.item
+            for whole in self.lists
+            for tensor in whole.tensors
+            if call.tensors[tensor.path] is not None
+        }
+        for item in self.items.values():
+            number = call.scalars[item.name]
+            names[item.name] = number if item.item in there and isinstance(number, int) else 0
         shapes: dict[str, tuple[int, ...] | None] = {}
         strides: dict[str, tuple[int, ...] | None] = {}
-        for tensor in self.kernel.tensors:
+        for tensor in self.tensors:
             ranked = self._ranked(call, tensor)
             if call.tensors[tensor.path] is None:
                 shapes[tensor.path] = strides[tensor.path] = None
@@ -235,9 +320,22 @@ class Search:
                     names[size] = given
             elif tensor.path in shapes:
                 shape = shapes[tensor.path]
-                names[size] = 0 if shape is None else shape[axis]
+                if shape is None or axis < len(shape):
+                    names[size] = 0 if shape is None else shape[axis]
         presence = {p: None if v is None else () for p, v in call.tensors.items()}
-        source = Values(names=names, shapes={**presence, **shapes}, strides=strides)
+        sound = {t.path: self._sound(call, t.path) for t in self.tensors}
+        source = Values(
+            names=names,
+            shapes={**presence, **shapes},
+            strides=strides,
+            itemsizes={p: 1 if v.dtype == "uint8" else 8 for p, v in sound.items() if v},
+            addresses={p: v.offset for p, v in sound.items() if v},
+            counts={
+                whole.path: self._count(call, whole.path)
+                for whole in self.lists
+                if whole.owner not in call.structs
+            },
+        )
         for derived in self.derived.values():
             if derived.name in call.sizes:
                 given = call.sizes[derived.name]
@@ -255,6 +353,11 @@ class Search:
         match check.kind:
             case CheckKind.REQUIRED | CheckKind.TYPE:
                 return self._argument_message(check, call)
+            case CheckKind.ITEMS:
+                assert isinstance(check.subject, ListArgument)
+                if call.lists.get(check.subject.path) == ITEMS:
+                    return f"{check.called}[0] must be a {check.subject.struct}, got int"
+                return None
             case CheckKind.SIZE_TYPE:
                 given = call.sizes.get(check.argument)
                 if isinstance(given, Wrong | bool):
@@ -262,7 +365,8 @@ class Search:
                     return f"{check.called} must be int, got {name}"
                 return None
             case CheckKind.INT64:
-                value = call.scalars[check.argument]
+                assert isinstance(check.subject, ScalarArgument)
+                value = call.scalars[check.subject.name]
                 if isinstance(value, int) and value not in _INT64:
                     return f"{check.called} must fit in int64, got {value}"
                 return None
@@ -286,8 +390,15 @@ class Search:
             if value is None:
                 return None
             wanted = f"a {subject.struct}"
+        elif isinstance(subject, ListArgument):
+            value = call.lists.get(subject.path)
+            if subject.owner in call.structs or value in (None, ITEMS):
+                return None
+            wanted = f"a tuple or list of {subject.struct}"
         else:
             assert isinstance(subject, ScalarArgument)
+            if subject.owner in call.structs:
+                return None
             value = call.scalars[subject.name]
             wanted = {ScalarKind.INT: "int", ScalarKind.BOOL: "bool"}.get(subject.kind, "")
             if subject.kind is ScalarKind.CHOICE:
@@ -307,7 +418,7 @@ class Search:
         if not self._breaks(check, values):
             return None
         assert check.rule is not None
-        return "".join(_show(piece, values) for piece in check.rule.message)
+        return "".join(_show(piece, values, self.dtypes) for piece in check.rule.message)
 
     def _breaks(self, check: Check, values: Values) -> bool:
         """Whether all that a written rule reads is known, and the rule does not hold."""
@@ -315,11 +426,17 @@ class Search:
         for name in reads.names:
             if name not in values.names:
                 return False
+        for node in language.walk(reads.require):
+            if isinstance(node, language.Count) and node.list not in values.counts:
+                return False
         for flag in reads.flags:
             if not isinstance(values.names[flag], bool):
                 return False
         for tensor in reads.tensors:
             if tensor not in values.strides:
+                return False
+            shape = values.shapes[tensor]
+            if shape is not None and len(shape) < language.axes_read(reads.require, tensor):
                 return False
         return not language.evaluate(reads.require, values)
 
@@ -330,17 +447,30 @@ class Search:
         if value is None:
             return None
         rank = tensor.type.rank
+        own = message_of(self.kernel, tensor, check.kind)
+
+        def worded(standard: str, wanted: str, found: object) -> str:
+            if not own:
+                return standard
+            short = wanted.removeprefix("torch.")
+            return own.format(name=tensor.called, wanted=wanted, dtype=short, found=found)
+
         if check.kind is CheckKind.CONTIGUOUS:
-            return None if value.contiguous else f"{tensor.called} must be contiguous"
+            if value.contiguous:
+                return None
+            actual = f"strides {value.strides} for shape {value.shape}"
+            return worded(f"{tensor.called} must be contiguous", "contiguous", actual)
         if check.kind is CheckKind.DTYPE:
             wanted = tensor.type.dtype.value
             if value.dtype == wanted:
                 return None
-            return f"{tensor.called} must have dtype torch.{wanted}, got torch.{value.dtype}"
+            standard = f"{tensor.called} must have dtype torch.{wanted}, got torch.{value.dtype}"
+            return worded(standard, f"torch.{wanted}", f"torch.{value.dtype}")
         if check.kind is CheckKind.RANK:
             if len(value.shape) == rank:
                 return None
-            return f"{tensor.called} must be {rank}-D, got shape {value.shape}"
+            standard = f"{tensor.called} must be {rank}-D, got shape {value.shape}"
+            return worded(standard, f"{rank}-D", value.shape)
         if len(value.shape) != rank:
             return None
         dim = check.dim
@@ -352,7 +482,8 @@ class Search:
             return None
         sign = ">= " if dim.at_least else ""
         what = "length" if rank == 1 else f"shape[{check.axis}]"
-        return f"{tensor.called} {what} must be {sign}{wanted_length}, got {found}"
+        standard = f"{tensor.called} {what} must be {sign}{wanted_length}, got {found}"
+        return worded(standard, f"{sign}{wanted_length}", found)
 
     def _device_message(self, check: Check, call: Call) -> str | None:
         tensor = check.subject
@@ -362,6 +493,11 @@ class Search:
         wanted = self._sound(call, reference.path)
         if value is None or wanted is None or value.device == wanted.device:
             return None
+        own = message_of(self.kernel, tensor, check.kind)
+        if own:
+            return own.format(
+                name=tensor.called, wanted=wanted.device, dtype=wanted.device, found=value.device
+            )
         return (
             f"{tensor.called} must be on {reference.called}'s device {wanted.device}, "
             f"got {value.device}"
@@ -404,9 +540,9 @@ class Search:
         """Plans that differ in one thing that a rule reads, likeliest first."""
         numbers = self._numbers(values, rule)
         for name in language.names_in(rule):
-            if name in fixed:
+            if name in fixed or name in self.items:
                 continue
-            scalar = next((s for s in self.kernel.scalars if s.name == name), None)
+            scalar = self.scalars.get(name)
             if scalar is not None and scalar.kind is not ScalarKind.INT:
                 for value in _all_values(scalar, self.spec):
                     yield replace(plan, scalars={**plan.scalars, name: value})
@@ -445,6 +581,11 @@ class Search:
                 t not in values.strides for t in language.tensors_in(node)
             ):
                 continue
+            if any(
+                (values.shapes[tensor] or ()) == () or values.shapes[tensor] is None
+                for tensor in language.tensors_in(node)
+            ):
+                continue
             value = language.evaluate(node, values)
             for number in (value, value + 1, value - 1):
                 found.setdefault(number)
@@ -479,14 +620,19 @@ class Search:
             case CheckKind.TYPE:
                 scalar = check.subject if isinstance(check.subject, ScalarArgument) else None
                 choice = scalar is not None and scalar.kind is ScalarKind.CHOICE
-                yield 0, self._replaced(self.call(base), check, WRONG_CHOICE if choice else LIST)
+                wrong = STRING if isinstance(check.subject, ListArgument) else LIST
+                yield 0, self._replaced(self.call(base), check, WRONG_CHOICE if choice else wrong)
+            case CheckKind.ITEMS:
+                yield 0, self._replaced(self.call(base), check, ITEMS)
             case CheckKind.SIZE_TYPE:
                 call = self.call(base)
                 yield 0, replace(call, sizes={check.argument: STRING})
             case CheckKind.INT64:
                 call = self.call(base)
                 for value in (2**63, -(2**63) - 1):
-                    yield 0, replace(call, scalars={**call.scalars, check.argument: value})
+                    assert isinstance(check.subject, ScalarArgument)
+                    name = check.subject.name
+                    yield 0, replace(call, scalars={**call.scalars, name: value})
             case _:
                 yield from self._tensor_candidates(check, base)
 
@@ -494,8 +640,9 @@ class Search:
         """A valid plan in which the tensor that a check looks at is there."""
         tensor = check.subject
         if isinstance(tensor, TensorArgument) and tensor.optional:
-            plan = replace(self.base, given=self.base.given | {tensor.path})
-            return self.repair(plan, frozenset({tensor.path})) or plan
+            given = self._with_items_before(self.base.given | {tensor.path})
+            plan = replace(self.base, given=given)
+            return self.repair(plan, given) or plan
         return self.base
 
     def _replaced(self, call: Call, check: Check, value: Wrong) -> Call:
@@ -504,6 +651,8 @@ class Search:
             return replace(call, tensors={**call.tensors, subject.path: value})
         if isinstance(subject, StructArgument):
             return replace(call, structs={subject.name: value})
+        if isinstance(subject, ListArgument):
+            return replace(call, lists={subject.path: value})
         assert isinstance(subject, ScalarArgument)
         return replace(call, scalars={**call.scalars, subject.name: value})
 
@@ -595,7 +744,7 @@ class Search:
                 names.update(language.names_in(derived.expr))
         finite = [
             (s.name, _all_values(s, self.spec))
-            for s in self.kernel.scalars
+            for s in self.scalars.values()
             if s.kind is not ScalarKind.INT and s.name in names
         ]
         for mask, chosen in itertools.product(
@@ -603,6 +752,7 @@ class Search:
             itertools.product(*(values for _, values in finite)),
         ):
             given = self.base.given | {t for t, on in zip(presences, mask, strict=True) if on}
+            given = self._with_items_before(frozenset(given))
             scalars = dict(zip((name for name, _ in finite), chosen, strict=True))
             plan = replace(
                 self.base, given=frozenset(given), scalars={**self.base.scalars, **scalars}
@@ -626,9 +776,12 @@ class Search:
     def _variations(self, plan: Plan, rule: Expr) -> Iterator[tuple[tuple[str, ...], Plan]]:
         """Plans that differ in one name or extent that a rule reads, from real ones to explicit."""
         yield (), plan
+        yield from (((), changed) for changed in self._other_tensors(plan, rule))
         numbers = self._numbers(self.values(self.call(plan)), rule)
         for name in language.names_in(rule):
-            scalar = next((s for s in self.kernel.scalars if s.name == name), None)
+            if name in self.items:
+                continue  # What an item may hold, its struct's own rules say.
+            scalar = self.scalars.get(name)
             if scalar is not None and scalar.kind is not ScalarKind.INT:
                 for value in _all_values(scalar, self.spec):
                     yield (name,), replace(plan, scalars={**plan.scalars, name: value})
@@ -645,6 +798,28 @@ class Search:
                 for number in numbers:
                     if number >= 0:
                         yield (), replace(plan, extents={(node.tensor, node.axis): number})
+
+    def _other_tensors(self, plan: Plan, rule: Expr) -> Iterator[Plan]:
+        """Plans in which a tensor that a rule reads lies otherwise in memory, or has other axes."""
+        call = self.call(plan)
+        for node in language.walk(rule):
+            if isinstance(node, language.Count):
+                whole = next(item for item in self.lists if item.path == node.list)
+                first = {t.path for t in whole.tensors if t.item == 0}
+                grown = replace(plan, given=plan.given | first)
+                grown = self.repair(grown, frozenset(first)) or grown
+                yield replace(grown, counts={node.list: whole.at_most + 1})
+                continue
+            value = call.tensors[node.tensor] if isinstance(node, language.OfTensor) else None
+            if not isinstance(value, TensorValue) or not isinstance(node, language.OfTensor):
+                continue
+            if isinstance(node, language.Rank):
+                yield replace(plan, shapes={node.tensor: (*value.shape, 1)})
+            elif isinstance(node, Stride) and node.axis == -1:
+                yield replace(plan, strided=frozenset({node.tensor}))
+            elif isinstance(node, language.Address):
+                itemsize = self._tensor(node.tensor).type.dtype.itemsize
+                yield replace(plan, offsets={node.tensor: max(8, itemsize)})
 
     def _set(self, plan: Plan, name: str, number: int) -> Iterator[Plan]:
         """Plans in which a size or scalar has a value: by real tensors where that can be."""
@@ -669,6 +844,7 @@ class Search:
 
     def _cost(self, plan: Plan) -> int:
         cost = 100 * len(plan.explicit) + 50 * len(plan.extents) + 10 * len(plan.given)
+        cost += 50 * (len(plan.shapes) + len(plan.strided) + len(plan.offsets) + len(plan.counts))
         numbers = [*plan.sizes.values(), *plan.explicit.values()]
         numbers += [v for k, v in plan.scalars.items() if k not in self.shared]
         return cost + sum(abs(v) for v in numbers if isinstance(v, int))
@@ -682,7 +858,7 @@ class Search:
         for name, text in changes:
             fixed.add(name)
             if text in ("given", "none"):
-                path = next(t.path for t in self.kernel.tensors if name in (t.path, t.identifier))
+                path = next(t.path for t in self.tensors if name in (t.path, t.identifier))
                 given = plan.given | {path} if text == "given" else plan.given - {path}
                 plan = replace(plan, given=frozenset(given))
                 fixed.add(path)
@@ -709,18 +885,20 @@ class Search:
 
         Sizes that only outputs have are also made roomy, so that a launch has where to write.
         """
-        everything = frozenset(t.path for t in self.kernel.tensors if t.optional)
-        inputs = _sizes_of(t for t in self.kernel.tensors if t.access.reads)
-        outputs = _sizes_of(t for t in self.kernel.tensors if t.access.writes)
+        everything = frozenset(t.path for t in self.tensors if t.optional)
+        inputs = _sizes_of(t for t in self.tensors if t.access.reads)
+        outputs = _sizes_of(t for t in self.tensors if t.access.writes)
         room = {size: ROOM for size in outputs if size not in inputs}
         in_grid = {name for dimension in self.kernel.grid for name in language.names_in(dimension)}
         found: dict[str, Plan] = {"smallest": self.base}
 
         def add(name: str, number: int, given: frozenset[str], own: Mapping[str, int]) -> None:
-            sizes = {**dict.fromkeys(self.base.sizes, number), **own}
+            sizes = {**dict.fromkeys(self.base.sizes, number), **_bytes_of_rows(self.kernel), **own}
             sizes = {k: v for k, v in sizes.items() if k in self.base.sizes}
             scalars = dict(self.base.scalars) | {k: sizes[k] for k in self.shared}
             plan = replace(self.base, sizes=sizes, scalars=scalars, given=given)
+            plan = replace(plan, given=self._with_items_before(given))
+            given = plan.given
             repaired = self.repair(plan, given | own.keys())
             repaired = repaired if repaired is not None else self.repair(plan, given)
             if repaired is not None and repaired not in found.values():
@@ -732,13 +910,13 @@ class Search:
                 add(f"{word}_roomy_{label}", number, given, room)
         for optional in self.kernel.optional_tensors():
             add(f"only_{optional.identifier}", 5, frozenset({optional.path}), room)
-        for scalar in self.kernel.scalars:
+        for scalar in self.scalars.values():
             if scalar.kind is ScalarKind.INT:
                 continue
             for value in _all_values(scalar, self.spec):
                 if value == self.base.scalars[scalar.name]:
                     continue
-                sizes = {**dict.fromkeys(self.base.sizes, 5), **room}
+                sizes = {**dict.fromkeys(self.base.sizes, 5), **_bytes_of_rows(self.kernel), **room}
                 sizes = {k: v for k, v in sizes.items() if k in self.base.sizes}
                 shared = {k: sizes[k] for k in self.shared}
                 plan = replace(
@@ -761,6 +939,20 @@ class Search:
 
 ROOM = 640
 """Entries of an output that has room for all that a small call may write."""
+
+
+def _bytes_of_rows(kernel: Kernel) -> dict[str, int]:
+    """Sizes counted in bytes, at what a kernel's aligned reads make the least useful one."""
+    return {
+        dim.binds: LEAST_BYTES
+        for tensor in kernel.tensors
+        if tensor.type.reached is not None
+        for dim in tensor.type.dims[-1:]
+        if dim.binds is not None
+    }
+
+
+LEAST_BYTES = 32
 
 
 def _sizes_of(tensors: Iterable[TensorArgument]) -> set[str]:
@@ -793,7 +985,7 @@ def _first_value(scalar: ScalarArgument, spec: Spec) -> Number:
 def _all_values(scalar: ScalarArgument, spec: Spec) -> tuple[Number, ...]:
     match scalar.kind:
         case ScalarKind.INT:
-            return (0, 1)
+            return (0, 1) if scalar.sample is None else (scalar.sample,)
         case ScalarKind.BOOL:
             return (False, True)
         case ScalarKind.CHOICE:
@@ -802,9 +994,14 @@ def _all_values(scalar: ScalarArgument, spec: Spec) -> tuple[Number, ...]:
             return tuple(value for _, value, _ in spec.enum(scalar.enum or "").members)
 
 
-def _show(piece: Piece, values: Values) -> str:
+def _show(piece: Piece, values: Values, dtypes: Mapping[str, str]) -> str:
     if isinstance(piece, str):
         return piece
+    if isinstance(piece, Described):
+        if piece.what == "dtype":
+            return f"torch.{dtypes[piece.tensor]}"
+        found = values.shapes if piece.what == "shape" else values.strides
+        return str(found[piece.tensor])
     if isinstance(piece, TypeName):
         return type(values.names[piece.name]).__name__
     if isinstance(piece, language.Name) and piece.kind is language.Kind.FLAG:

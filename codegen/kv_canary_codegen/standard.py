@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kv_canary_codegen import expr as language
 from kv_canary_codegen import layout
-from kv_canary_codegen.checks import Check, CheckKind
+from kv_canary_codegen.checks import Check, CheckKind, message_of
 from kv_canary_codegen.expr import WordsPrinter
 from kv_canary_codegen.model import (
+    Described,
     Kernel,
+    ListArgument,
     Piece,
     Project,
     ScalarArgument,
@@ -45,6 +47,12 @@ KIND_TEXTS: dict[CheckKind, KindText] = {
             "A 0-D tensor or a bool where a plain int belongs.",
         ),
         fix=("Pass {expected}.",),
+    ),
+    CheckKind.ITEMS: KindText(
+        message="{name}[...] must be {expected}, got ...",
+        meaning="Each item of the list is of one kind.",
+        causes=("A bare tensor where the struct that describes it belongs.",),
+        fix=("Make {expected} around each item.",),
     ),
     CheckKind.SIZE_TYPE: KindText(
         message="{name} must be int, got ...",
@@ -115,6 +123,9 @@ def expected_of(check: Check, kernel: Kernel) -> str:
             return "an int in [-2**63, 2**63 - 1]"
         case CheckKind.REQUIRED | CheckKind.TYPE:
             return wanted_type(subject)
+        case CheckKind.ITEMS:
+            assert isinstance(subject, ListArgument)
+            return f"a {subject.struct}"
         case CheckKind.DEVICE:
             return f"{kernel.reference_tensor.called}'s device"
     assert isinstance(subject, TensorArgument)
@@ -136,6 +147,8 @@ def wanted_type(subject: object) -> str:
         return "a torch.Tensor"
     if isinstance(subject, StructArgument):
         return f"a {subject.struct}"
+    if isinstance(subject, ListArgument):
+        return f"a tuple or list of {subject.struct}"
     assert isinstance(subject, ScalarArgument)
     if subject.kind is ScalarKind.CHOICE:
         return "one of " + "/".join(subject.choices)
@@ -184,7 +197,7 @@ class RuleText:
 
 def implied_text(check: Check, kernel: Kernel, prefix: str) -> RuleText:
     """The text of an implied rule."""
-    return kind_text(
+    text = kind_text(
         check.kind,
         prefix=prefix,
         rule=check.id,
@@ -193,6 +206,24 @@ def implied_text(check: Check, kernel: Kernel, prefix: str) -> RuleText:
         name=check.called,
         expected=expected_of(check, kernel),
     )
+    own = own_message(check, kernel)
+    return replace(text, message=prefix + own) if own else text
+
+
+def own_message(check: Check, kernel: Kernel) -> str:
+    """The message that a kernel or argument words itself, its fields filled in; or nothing."""
+    if not isinstance(check.subject, TensorArgument):
+        return ""
+    text = message_of(kernel, check.subject, check.kind)
+    wanted = expected_of(check, kernel)
+    for name, value in (
+        ("{name}", check.called),
+        ("{wanted}", wanted),
+        ("{dtype}", wanted.removeprefix("torch.")),
+        ("{found}", "..."),
+    ):
+        text = text.replace(name, value)
+    return text
 
 
 def kind_text(
@@ -235,6 +266,8 @@ def message_pattern(pieces: tuple[Piece, ...]) -> str:
             shown.append(piece)
         elif isinstance(piece, TypeName):
             shown.append(f"{{type({piece.name})}}")
+        elif isinstance(piece, Described):
+            shown.append(f"{{{piece.what}({piece.tensor})}}")
         else:
             shown.append("{" + printer.show(piece) + "}")
     return "".join(shown)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kv_canary_codegen import expr as language
 from kv_canary_codegen import layout
-from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes
+from kv_canary_codegen.checks import (
+    Check,
+    CheckKind,
+    checks_of,
+    explicit_sizes,
+    item_sizes,
+    message_of,
+)
 from kv_canary_codegen.expr import Compare, Expr, Integer, IsBool, Kind, Name, PythonPrinter
 from kv_canary_codegen.model import (
+    Described,
     Dtype,
     Ensure,
     EnsureKind,
+    FieldDef,
     Kernel,
     Layout,
+    ListArgument,
+    ListDef,
     MemoryAccess,
     Piece,
     Rule,
@@ -28,6 +40,7 @@ from kv_canary_codegen.model import (
     TensorArgument,
     TensorType,
     TypeName,
+    enum_name,
 )
 from kv_canary_codegen.search import Call, Search, TensorValue, Wrong, example_calls
 from kv_canary_codegen.standard import (
@@ -37,6 +50,7 @@ from kv_canary_codegen.standard import (
     implied_text,
     kind_text,
     message_pattern,
+    own_message,
     wanted_type,
 )
 
@@ -49,6 +63,8 @@ STAGE_WORDS = {
     Stage.SHAPE: "Ranks and lengths.",
     Stage.RELATIONS: "Relations between sizes.",
     Stage.DEVICE: "Devices.",
+    Stage.RANK: "Ranks.",
+    Stage.LENGTH: "Lengths.",
 }
 
 
@@ -118,7 +134,8 @@ def _operand(text: str) -> str:
 
 
 def _index64(text: str) -> str:
-    return text if re.fullmatch(r"\d+", text) else f"{_operand(text)}.to(tl.int64)"
+    plain = re.fullmatch(r"\d+|[A-Z][A-Z0-9_]*", text)  # A number, or a constant's name.
+    return text if plain else f"{_operand(text)}.to(tl.int64)"
 
 
 def access_view(access: MemoryAccess) -> AccessView:
@@ -131,7 +148,7 @@ def access_view(access: MemoryAccess) -> AccessView:
         if not guard:
             continue
         index = access.indices[axis]
-        extent = printer.show(tensor.type.dims[axis].expr)
+        extent = printer.show(tensor.extent(axis))
         guards.append(
             GuardView(
                 name=guard,
@@ -158,8 +175,9 @@ def access_view(access: MemoryAccess) -> AccessView:
         arguments.append(f"mask=({joined}) != 0" if len(masks) > 1 else f"mask={joined}")
     if access.operation == "load" and masks:
         arguments.append(f"other={access.other}")
-    widens = access.operation == "load" and tensor.type.dtype.integral
-    tail = ").to(tl.int64)" if widens and tensor.type.dtype.value != "int64" else ")"
+    element = tensor.type.element
+    widens = access.target is not None and element.integral
+    tail = ").to(tl.int64)" if widens and element.value != "int64" else ")"
     head = f"{access.target} = " if access.target is not None else ""
     statement = layout.call(
         f"{head}tl.{access.operation}(",
@@ -168,7 +186,7 @@ def access_view(access: MemoryAccess) -> AccessView:
         indent=len(access.indent),
     )
     domain = None
-    if access.target is not None and tensor.values is not None:
+    if access.operation == "load" and tensor.values is not None:
         condition = TritonPrinter(identifiers={"it": access.target}).show(tensor.values.expr)
         domain = f"{access.target}_in_domain = {condition}"
     return AccessView(
@@ -186,6 +204,13 @@ def _address(access: MemoryAccess) -> str:
     if all(index == "0" for index in access.indices):
         return pointer
     printer = TritonPrinter()
+    if tensor.type.layout is Layout.ROWS:
+        *rows, column = access.indices
+        steps = [
+            f"{_index64(index)} * {tensor.identifier}_stride_{axis}"
+            for index, axis in zip(rows, tensor.type.axes, strict=False)
+        ]
+        return " + ".join([pointer, *steps, _index64(column)])
     if tensor.type.layout is Layout.STRIDED:
         steps = [
             f"{_index64(index)} * {tensor.identifier}_stride_{axis}"
@@ -194,7 +219,7 @@ def _address(access: MemoryAccess) -> str:
         return " + ".join([pointer, *steps])
     offset = _index64(access.indices[0])
     for axis in range(1, tensor.type.rank):
-        extent = _operand(printer.show(tensor.type.dims[axis].expr))
+        extent = _operand(printer.show(tensor.extent(axis)))
         offset = f"({offset})" if " + " in offset else offset
         offset = f"{offset} * {extent} + {_index64(access.indices[axis])}"
     return f"{pointer} + {offset}"
@@ -209,6 +234,8 @@ class ParameterView:
     """As it stands in the signature."""
     value: str
     """Over the launcher's variables."""
+    passed: str
+    """What a launch passes: the value, or the tensor as other elements."""
     pointer: bool
     constexpr: bool
     signature: str
@@ -231,9 +258,12 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
             name=f"{tensor.identifier}_ptr",
             declared=f"{tensor.identifier}_ptr",
             value=tensor.identifier,
+            passed=tensor.identifier
+            if tensor.type.reached is None
+            else f"as_elements({tensor.identifier}, torch.{tensor.type.reached.value})",
             pointer=True,
             constexpr=False,
-            signature=f"*{tensor.type.dtype.signature}",
+            signature=f"*{tensor.type.element.signature}",
             optional=tensor.optional,
         )
         for tensor in kernel.tensors
@@ -244,16 +274,21 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
             stride = f"{tensor.identifier}_stride_{name}"
             if stride in words:
                 value = f"{tensor.identifier}.stride({axis})"
+                if tensor.type.dtype is Dtype.BYTES:
+                    itemsize = tensor.type.element.itemsize
+                    value = f"{value} * {tensor.identifier}.itemsize // {itemsize}"
                 if tensor.optional:
                     value = f"0 if {tensor.identifier} is None else {value}"
                 found.append(_integer(stride, value))
     binders = kernel.binders()
     for size, (tensor, axis) in binders.items():
         if size in words:
-            value = f"{tensor.identifier}.shape[{axis}]"
+            value = extent_text(tensor, axis)
             if tensor.optional:
                 value = f"0 if {tensor.identifier} is None else {value}"
             found.append(_integer(size, value))
+    for whole in kernel.lists:
+        found += [_integer(s.name, s.name) for s in whole.scalars if s.name in words]
     for derived in kernel.derived:
         if derived.name in words:
             shown = launch_printer(kernel).show(derived.expr)
@@ -265,13 +300,15 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
                     name=scalar.name.upper(),
                     declared=f"{scalar.name.upper()}: tl.constexpr",
                     value=_variant_value(scalar),
+                    passed=_variant_value(scalar),
                     pointer=False,
                     constexpr=True,
                     signature="constexpr",
                 )
             )
         elif scalar.name in words:
-            value = scalar.name if scalar.kind is ScalarKind.INT else _variant_value(scalar)
+            plain = scalar.kind is ScalarKind.INT and scalar.enum is None
+            value = scalar.name if plain else _variant_value(scalar)
             found.append(_integer(scalar.name, value))
     return tuple(sorted(found, key=lambda p: (p.constexpr, not p.pointer, p.optional)))
 
@@ -281,10 +318,54 @@ def _integer(name: str, value: str) -> ParameterView:
         name=name,
         declared=f"{name}: tl.int64",
         value=value,
+        passed=value,
         pointer=False,
         constexpr=False,
         signature="i64",
     )
+
+
+def extent_text(tensor: TensorArgument, axis: int, shape: str = "") -> str:
+    """A dimension of a tensor as a launcher reads it: of bytes, the last is counted in bytes."""
+    text = f"{shape or tensor.identifier + '.shape'}[{axis}]"
+    if tensor.type.dtype is Dtype.BYTES and axis == tensor.type.rank - 1:
+        return f"{text} * {tensor.identifier}.itemsize"
+    return text
+
+
+def struct_locals(kernel: Kernel, words: set[str]) -> tuple[tuple[str, str], ...]:
+    """Variables that stand for the fields of struct arguments, and what each one is.
+
+    Args:
+        kernel: The kernel.
+        words: Names that are wanted; of a list, its items come with what is wanted of them.
+    """
+    found: list[tuple[str, str]] = []
+    for struct in kernel.structs:
+        found += [(t.identifier, t.path) for t in struct.fields if t.identifier in words]
+        found += [(s.name, s.path) for s in struct.scalars if s.name in words]
+        for whole in struct.lists:
+            fields = [(t.identifier, t.item, t.path.rpartition(".")[2]) for t in whole.tensors]
+            fields += [(s.name, s.item, s.field) for s in whole.scalars]
+            wanted = [f for f in fields if f[0] in words]
+            if whole.name in words or wanted:
+                found.append((whole.name, whole.path))
+            for item in range(whole.at_most):
+                own = [f for f in wanted if f[1] == item]
+                name = f"{whole.item}_{item}"
+                if own or name in words:
+                    some = f"{whole.name}[{item}] if len({whole.name}) > {item} else None"
+                    found.append((name, some))
+                tensors = {t.identifier for t in whole.tensors}
+                found += [
+                    (
+                        identifier,
+                        f"{None if identifier in tensors else 0} if {name} is None "
+                        f"else {name}.{field}",
+                    )
+                    for identifier, _, field in own
+                ]
+    return tuple(found)
 
 
 def _variant_value(scalar: ScalarArgument) -> str:
@@ -296,10 +377,10 @@ def _variant_value(scalar: ScalarArgument) -> str:
 
 def launch_printer(kernel: Kernel) -> PythonPrinter:
     """Shows an expression over the launcher's own variables."""
-    identifiers = {t.path: t.identifier for t in kernel.tensors}
+    identifiers = _identifiers(kernel)
     optional = frozenset(t.path for t in kernel.tensors if t.optional)
     for size, (tensor, axis) in kernel.binders().items():
-        shape = f"{tensor.identifier}.shape[{axis}]"
+        shape = extent_text(tensor, axis)
         identifiers[size] = (
             f"(0 if {tensor.identifier} is None else {shape})" if tensor.optional else shape
         )
@@ -339,7 +420,7 @@ def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
     parameters = parameters_of(kernel, spec)
     words = set(kernel.body.words)
     for access in kernel.body.accesses:
-        exprs = [dim.expr for dim in access.tensor.type.dims]
+        exprs: list[Expr] = [dim.expr for dim in access.tensor.type.dims]
         exprs += [access.tensor.values.expr] if access.tensor.values is not None else []
         for expr in exprs:
             words.update(re.findall(r"\w+", TritonPrinter().show(expr)))
@@ -349,6 +430,11 @@ def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
         for scalar in kernel.scalars
         if scalar.kind is ScalarKind.CHOICE
         for number, choice in enumerate(scalar.choices)
+    ]
+    choices += [
+        (enum_name(enum.name, member), value)
+        for enum in spec.enums
+        for member, value, _ in enum.members
     ]
     guards: dict[str, GuardView] = {}
     for access in kernel.body.accesses:
@@ -408,13 +494,10 @@ def signature_of(kernel: Kernel) -> tuple[SignatureItem, ...]:
                 )
             )
         else:
-            annotation = {ScalarKind.INT: "int", ScalarKind.BOOL: "bool"}.get(argument.kind, "str")
-            if argument.kind is ScalarKind.ENUM:
-                annotation = argument.enum or ""
             found.append(
                 SignatureItem(
                     name=argument.name,
-                    annotation=annotation,
+                    annotation=_annotation(argument),
                     default=argument.default,
                     doc=f"{wanted_type(argument)}. {argument.doc}",
                 )
@@ -444,6 +527,8 @@ class ValidatorView:
     fields: tuple[tuple[str, str], ...]
     """Local variable and struct field that it stands for."""
     first_terms: str
+    field_terms: str
+    """Over the scalars and lists of struct arguments."""
     tensor_terms: str
     bindings: tuple[str, ...]
     last_terms: str
@@ -454,6 +539,20 @@ class ValidatorView:
     enums: tuple[str, ...]
     constants: tuple[str, ...]
     dtypes: tuple[str, ...]
+    errors: tuple[str, ...]
+    """Rules that raise a TypeError as well."""
+
+
+def structs_of(kernel: Kernel) -> tuple[str, ...]:
+    """Names of the structs that a kernel's callers pass."""
+    return tuple(
+        sorted({s.struct for s in kernel.structs} | {whole.struct for whole in kernel.lists})
+    )
+
+
+def _errors(kernel: Kernel, checks: tuple[Check, ...]) -> tuple[str, ...]:
+    kinds = {kind for kind, _ in kernel.also}
+    return tuple(check.id for check in checks if check.kind.value in kinds)
 
 
 def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
@@ -461,9 +560,9 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
     checks = checks_of(kernel)
     sizes = explicit_sizes(kernel)
     flags = {d.name for d in kernel.derived if d.truth}
-    fast = _Fast(kernel, checks)
+    fast = _Fast(kernel, spec, checks)
     inspection = _Inspection(kernel, spec, checks).statements()
-    text = "\n".join((*inspection, fast.last, fast.tensors, *fast.bindings))
+    text = "\n".join((*inspection, fast.last, fast.tensors, fast.fields, *fast.bindings))
     constants = [c.name for c in spec.constants if re.search(rf"\b{c.name}\b", text)]
     enums = {s.enum for s in kernel.scalars if s.enum} | {
         e.name for e in spec.enums if re.search(rf"\b{e.name}\.", text)
@@ -474,24 +573,29 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
         signature=signature_of(kernel),
         sizes=tuple((s, "bool | None" if s in flags else "int | None") for s in sizes),
         no_sizes=_no_sizes(sizes),
-        fields=tuple(
-            (tensor.identifier, tensor.path)
-            for struct in kernel.structs
-            for tensor in struct.fields
+        fields=struct_locals(
+            kernel,
+            {t.identifier for t in kernel.tensors}
+            | {s.name for s in kernel.scalars}
+            | {whole.name for whole in kernel.lists}
+            | set(re.findall(r"\w+", fast.last)),
         ),
         first_terms=fast.first,
+        field_terms=fast.fields,
         tensor_terms=fast.tensors,
         bindings=fast.bindings,
         last_terms=fast.last,
         certain=fast.certain,
         inspection=inspection,
-        structs=tuple(sorted({s.struct for s in kernel.structs})),
+        structs=structs_of(kernel),
         enums=tuple(sorted(enums)),
         constants=tuple(constants),
+        errors=_errors(kernel, checks),
         dtypes=tuple(
             sorted(
                 "bool as torch_bool" if t is Dtype.BOOL else t.value
                 for t in {tensor.type.dtype for tensor in kernel.tensors}
+                if t is not Dtype.BYTES
             )
         ),
     )
@@ -510,12 +614,14 @@ def _dtype_name(tensor: TensorArgument) -> str:
 class _Fast:
     """The fast conjunction: types and tensors, then sizes, then lengths and rules."""
 
-    def __init__(self, kernel: Kernel, checks: tuple[Check, ...]) -> None:
+    def __init__(self, kernel: Kernel, spec: Spec, checks: tuple[Check, ...]) -> None:
         self.kernel = kernel
+        self.spec = spec
         self.shaped: dict[tuple[Expr, ...], str] = {}
         self.pending: list[Check] = []
         binders = kernel.binders()
         self.first = self._condition(self._first_terms())
+        self.fields = self._condition(self._field_terms())
         reference = kernel.reference_tensor
         terms: list[str] = []
         ordered = [reference, *(t for t in kernel.checked if t.path != reference.path)]
@@ -568,23 +674,47 @@ class _Fast:
 
     def _first_terms(self) -> list[str]:
         terms = [f"isinstance({s.name}, {s.struct})" for s in self.kernel.structs]
-        extents = {dim.binds for t in self.kernel.tensors if not t.optional for dim in t.type.dims}
         for scalar in self.kernel.scalars:
-            name = scalar.name
-            match scalar.kind:
-                case ScalarKind.INT:
-                    terms.append(f"{name}.__class__ is int")
-                    if name not in extents:  # An extent that it must equal is in range.
-                        terms.append(f"{-(2**63)} <= {name} <= {2**63 - 1}")
-                case ScalarKind.BOOL:
-                    terms.append(f"{name}.__class__ is bool")
-                case ScalarKind.CHOICE:
-                    choices = ", ".join(layout.literal(choice) for choice in scalar.choices)
-                    terms.append(f"{name}.__class__ is str")
-                    terms.append(f"{name} in ({choices})")
-                case _:
-                    terms.append(f"isinstance({name}, {scalar.enum})")
+            if not scalar.owner:
+                terms += self._scalar_terms(scalar)
         return terms
+
+    def _field_terms(self) -> list[str]:
+        terms: list[str] = []
+        for scalar in self.kernel.scalars:
+            if scalar.owner:
+                terms += self._scalar_terms(scalar)
+        for whole in self.kernel.lists:
+            terms.append(f"{whole.name}.__class__ in (tuple, list)")
+            for item in range(whole.at_most):
+                name = f"{whole.item}_{item}"
+                terms.append(f"({name} is None or {name}.__class__ is {whole.struct})")
+        return terms
+
+    def _scalar_terms(self, scalar: ScalarArgument) -> list[str]:
+        extents = {dim.binds for t in self.kernel.tensors if not t.optional for dim in t.type.dims}
+        name = scalar.name
+        match scalar.kind:
+            case ScalarKind.INT:
+                exact = f"{name}.__class__ is int"
+                terms = [f"({exact} or isinstance({name}, {scalar.enum}))" if scalar.enum else exact]
+                if name not in extents:  # An extent that it must equal is in range.
+                    terms.append(f"{-(2**63)} <= {name} <= {2**63 - 1}")
+                return terms
+            case ScalarKind.BOOL:
+                return [f"{name}.__class__ is bool"]
+            case ScalarKind.CHOICE:
+                choices = ", ".join(layout.literal(choice) for choice in scalar.choices)
+                return [f"{name}.__class__ is str", f"{name} in ({choices})"]
+            case _:
+                if self.spec.enum(scalar.enum or "").flags:
+                    return [f"isinstance({name}, {scalar.enum})"]
+                members = self.spec.enum(scalar.enum or "").members
+                values = ", ".join(str(value) for _, value, _ in members)
+                return [
+                    f"(\n    isinstance({name}, {scalar.enum})\n"
+                    f"    or ({name}.__class__ is int and {name} in ({values}))\n)"
+                ]
 
     def _tensor_terms(
         self,
@@ -595,13 +725,16 @@ class _Fast:
         name = tensor.identifier
         contiguous = tensor.type.layout is Layout.CONTIGUOUS
         terms = [f"is_contiguous({name})" if contiguous else f"isinstance({name}, Tensor)"]
-        terms.append(f"{name}.dtype is {_dtype_name(tensor)}")
+        if tensor.type.dtype is not Dtype.BYTES:
+            terms.append(f"{name}.dtype is {_dtype_name(tensor)}")
         if len(self.kernel.tensors) == 1:
             pass  # There is no other device to differ from.
         elif tensor.path == self.kernel.device_of:
             terms.append(f"(device := {name}.device) is not None")
         else:
             terms.append(f"{name}.device == device")
+        if tensor.item is not None:
+            return [self._if_given(tensor, terms[1:])]  # A tensor since its struct was made.
         dims = tuple(dim.expr for dim in tensor.type.dims)
         exact = not any(dim.at_least for dim in tensor.type.dims)
         own = [lengths.get((tensor.path, axis)) for axis in range(tensor.type.rank)]
@@ -620,13 +753,18 @@ class _Fast:
                     self.pending.append(check)
         if not tensor.optional:
             return terms
+        return [self._if_given(tensor, terms)]
+
+    def _if_given(self, tensor: TensorArgument, terms: list[str]) -> str:
+        name = tensor.identifier
+        if not terms:
+            return ""
+        if len(terms) == 1:
+            return f"({name} is None or {terms[0]})"
         inner = layout.chain("and", terms, indent=16, head="or (", tail=")").removeprefix("or ")
-        return [
-            layout.chain(
-                "or", [f"{name} is None", inner], indent=12, head="(", tail=" )".strip()
-            ) if "\n" not in inner else f"(\n    {name} is None\n"
-            + layout.placed(f"or {inner}", 4) + "\n)"
-        ]  # fmt: skip
+        if "\n" not in inner:
+            return layout.chain("or", [f"{name} is None", inner], indent=12, head="(", tail=")")
+        return f"(\n    {name} is None\n" + layout.placed(f"or {inner}", 4) + "\n)"
 
     def _bindings(self, binders: dict[str, tuple[TensorArgument, int]]) -> list[str]:
         text = " ".join(
@@ -644,7 +782,10 @@ class _Fast:
         found = []
         for size, (tensor, axis) in binders.items():
             if size in needed:
-                shape = f"{tensor.identifier}_shape[{axis}]"
+                if tensor.item is None:
+                    shape = f"{tensor.identifier}_shape[{axis}]"
+                else:
+                    shape = extent_text(tensor, axis)
                 if tensor.optional:
                     shape = f"0 if {tensor.identifier} is None else {shape}"
                 found.append(f"{size} = {shape}")
@@ -653,11 +794,16 @@ class _Fast:
                 found.append(f"{derived.name} = {self._printer().show(derived.expr)}")
         return found
 
-    def _printer(self) -> PythonPrinter:
-        shaped = {t.path: f"{t.identifier}_shape" for t in self.kernel.tensors}
+    def _printer(self, given: tuple[str, ...] = ()) -> PythonPrinter:
+        shaped = {
+            t.path: f"{t.identifier}{'_shape' if t.item is None else '.shape'}"
+            for t in self.kernel.tensors
+        }
         return PythonPrinter(
-            identifiers={t.path: t.identifier for t in self.kernel.tensors},
-            optional=frozenset(t.path for t in self.kernel.tensors if t.optional),
+            identifiers=_identifiers(self.kernel),
+            optional=frozenset(
+                t.path for t in self.kernel.tensors if t.optional and t.path not in given
+            ),
             shape=lambda path: shaped[path],
         )
 
@@ -670,7 +816,7 @@ class _Fast:
         return f"({tensor.identifier} is None or {term})" if tensor.optional else term
 
     def _rule(self, rule: Rule) -> str:
-        printer = self._printer()
+        printer = self._printer(promised(rule.require))
         require = _without_certain_bound(rule.require, self.kernel)
         if isinstance(require, language.Implies):
             require = language.Either((language.denied(require.left), require.right))
@@ -683,6 +829,19 @@ class _Fast:
                 ["(", f"    {terms[0]}", *(f"    or {term}" for term in terms[1:]), ")"]
             )
         return printer.show(require)
+
+
+def _identifiers(kernel: Kernel) -> dict[str, str]:
+    """What validators and launchers call a tensor or list that a caller passes by a path."""
+    return {t.path: t.identifier for t in kernel.tensors} | {w.path: w.name for w in kernel.lists}
+
+
+def promised(require: Expr) -> tuple[str, ...]:
+    """Tensors that are given wherever the last part of a rule is read."""
+    if not isinstance(require, language.Implies):
+        return ()
+    items = language.conjuncts(require.left)
+    return tuple(item.tensor for item in items if isinstance(item, language.Present))
 
 
 def _without_certain_bound(require: Expr, kernel: Kernel) -> Expr:
@@ -721,15 +880,16 @@ class _Inspection:
         self.kernel = kernel
         self.spec = spec
         self.checks = checks
-        self.unknown = {s.name for s in kernel.scalars} | set(explicit_sizes(kernel))
+        self.unknown = (
+            {s.name for s in kernel.scalars} | set(explicit_sizes(kernel)) | set(item_sizes(kernel))
+        )
 
     def statements(self) -> tuple[str, ...]:
         """All statements, stages told apart by comments."""
         found: list[str] = []
         stage = None
-        letters = dict(zip(
-            (Stage.ARGUMENTS, Stage.CONTIGUITY, Stage.DTYPE, Stage.SIZES, Stage.SHAPE,
-             Stage.RELATIONS, Stage.DEVICE), "abcdefg", strict=True))  # fmt: skip
+        lettered = [stage for stage in self.kernel.order if stage is not Stage.LAUNCHER]
+        letters = dict(zip(lettered, "abcdefghi", strict=False))
         read_fields: set[str] = set()
         sizes_done = False
         for check in self.checks:
@@ -740,23 +900,41 @@ class _Inspection:
                 stage = check.stage
                 letter = f"({letters[stage]}) " if stage in letters else ""
                 found.append(f"# {letter}{STAGE_WORDS[stage]}")
-            if (
-                isinstance(check.subject, TensorArgument)
-                and "." in check.subject.path
-                and check.subject.path not in read_fields
-            ):
-                read_fields.add(check.subject.path)
-                owner, _, name = check.subject.path.partition(".")
-                found.append(
-                    layout.call(
-                        f"{check.subject.identifier} = inspection.field(",
-                        [layout.literal(owner), owner, layout.literal(name)],
-                        ")",
-                        indent=4,
+            subject = check.subject
+            owned = isinstance(subject, TensorArgument | ScalarArgument | ListArgument)
+            if owned and "." in check.argument and check.argument not in read_fields:
+                assert isinstance(subject, TensorArgument | ScalarArgument | ListArgument)
+                read_fields.add(check.argument)
+                if not (isinstance(subject, TensorArgument) and subject.item is not None):
+                    owner, _, name = check.argument.partition(".")
+                    found.append(
+                        layout.call(
+                            f"{self._variable(subject)} = inspection.field(",
+                            [layout.literal(owner), owner, layout.literal(name)],
+                            ")",
+                            indent=4,
+                        )
                     )
-                )
             found.append(self._statement(check))
+            if check.kind is CheckKind.ITEMS:
+                assert isinstance(subject, ListArgument)
+                found.extend(self._items(subject))
         return tuple(found)
+
+    def _items(self, whole: ListArgument) -> list[str]:
+        """What is read of each item of a list, None where there is no such item."""
+        found = []
+        for tensor in whole.tensors:
+            arguments = [whole.name, str(tensor.item)]
+            arguments += [layout.literal(tensor.path.rpartition(".")[2])]
+            arguments += [layout.literal(tensor.called)]
+            found.append(
+                self._call("item_tensor", *arguments, target=f"{tensor.identifier} = ")
+            )
+        for scalar in whole.scalars:
+            arguments = [whole.name, str(scalar.item), layout.literal(scalar.field)]
+            found.append(self._call("item_integer", *arguments, target=f"{scalar.name} = "))
+        return found
 
     def _call(self, method: str, *arguments: str, target: str = "") -> str:
         return layout.call(f"{target}inspection.{method}(", arguments, ")", indent=4)
@@ -767,6 +945,10 @@ class _Inspection:
             return self._written(check)
         name = layout.literal(check.called)
         subject = check.subject
+        text = []
+        if isinstance(subject, TensorArgument):
+            own = message_of(self.kernel, subject, check.kind)
+            text = [f"text={layout.literal(own)}"] if own else []
         match check.kind:
             case CheckKind.SIZE_TYPE:
                 size = check.argument
@@ -776,19 +958,23 @@ class _Inspection:
             case CheckKind.TYPE:
                 return self._type(check, rule, name)
             case CheckKind.INT64:
-                value = check.argument
+                value = self._variable(subject)
                 return self._call("int64", rule, name, value, target=f"{value} = ")
             case CheckKind.DEVICE:
                 reference = layout.literal(self.kernel.reference_tensor.called)
-                return self._call("device", rule, name, reference)
+                return self._call("device", rule, name, reference, *text)
+            case CheckKind.ITEMS:
+                assert isinstance(subject, ListArgument)
+                target = f"{subject.name} = "
+                return self._call("items", rule, name, subject.name, subject.struct, target=target)
         assert isinstance(subject, TensorArgument)
         match check.kind:
             case CheckKind.CONTIGUOUS:
-                return self._call("contiguous", rule, name)
+                return self._call("contiguous", rule, name, *text)
             case CheckKind.DTYPE:
-                return self._call("dtype", rule, name, _dtype_name(subject))
+                return self._call("dtype", rule, name, _dtype_name(subject), *text)
             case CheckKind.RANK:
-                return self._call("rank", rule, name, str(subject.type.rank))
+                return self._call("rank", rule, name, str(subject.type.rank), *text)
             case _:
                 method = "at_least" if check.dim.at_least else "length"
                 wanted = self._guarded(check.dim.expr)
@@ -796,12 +982,12 @@ class _Inspection:
                 arguments = [rule, name, rank, str(check.axis), wanted]
                 if check.dim.binds is not None:
                     arguments.append(layout.literal(check.dim.binds))
-                return self._call(method, *arguments)
+                return self._call(method, *arguments, *text)
 
     def _variable(self, subject: object) -> str:
         if isinstance(subject, TensorArgument):
             return subject.identifier
-        assert isinstance(subject, ScalarArgument | StructArgument)
+        assert isinstance(subject, ScalarArgument | StructArgument | ListArgument)
         return subject.name
 
     def _type(self, check: Check, rule: str, name: str) -> str:
@@ -810,11 +996,15 @@ class _Inspection:
             return self._call("tensor", rule, name, subject.identifier)
         if isinstance(subject, StructArgument):
             return self._call("instance", rule, name, subject.name, subject.struct)
+        if isinstance(subject, ListArgument):
+            target = f"{subject.name} = "
+            return self._call("listed", rule, name, subject.name, subject.struct, target=target)
         assert isinstance(subject, ScalarArgument)
         target = f"{subject.name} = "
         match subject.kind:
             case ScalarKind.INT:
-                return self._call("integer", rule, name, subject.name, target=target)
+                enum = [subject.enum] if subject.enum else []
+                return self._call("integer", rule, name, subject.name, *enum, target=target)
             case ScalarKind.BOOL:
                 return self._call("boolean", rule, name, subject.name, target=target)
             case ScalarKind.CHOICE:
@@ -834,15 +1024,24 @@ class _Inspection:
         condition = " or ".join(f"{name} is None" for name in names)
         return f"None if {condition} else {shown}"
 
-    def _printer(self) -> PythonPrinter:
+    def _printer(self, given: tuple[str, ...] = ()) -> PythonPrinter:
         return PythonPrinter(
-            identifiers={t.path: t.identifier for t in self.kernel.tensors},
-            optional=frozenset(t.path for t in self.kernel.tensors if t.optional),
+            identifiers=_identifiers(self.kernel),
+            optional=frozenset(
+                t.path for t in self.kernel.tensors if t.optional and t.path not in given
+            ),
         )
 
     def _sizes(self) -> list[str]:
         found = ["# Sizes: as given, else from the first argument that has them."]
         for size, (tensor, axis) in self.kernel.binders().items():
+            if tensor.item is not None:
+                bytes_of = ", in_bytes=True" if tensor.type.dtype is Dtype.BYTES else ""
+                last = bytes_of if axis == tensor.type.rank - 1 else ""
+                found.append(
+                    f"{size} = inspection.item_extent({tensor.identifier}, {axis}{last})"
+                )
+                continue
             arguments = [
                 layout.literal(size),
                 size,
@@ -884,23 +1083,35 @@ class _Inspection:
                 if name in flags and not asks_type
                 else f"{name} is not None"
             )
+        given = promised(rule.require)
         for path in language.tensors_in(rule.require):
             tensor = self.kernel.tensor(path)
-            term = f"inspection.ranked({layout.literal(tensor.called)}, {tensor.type.rank})"
-            needs.append(f"({tensor.identifier} is None or {term})" if tensor.optional else term)
+            called = layout.literal(tensor.called)
+            term = f"inspection.ranked({called}, {tensor.type.rank})"
+            if tensor.item is not None:
+                axes = language.axes_read(rule.require, path)
+                term = f"inspection.has_axes({called}, {axes})"
+            known = path in given or not tensor.optional
+            needs.append(term if known else f"({tensor.identifier} is None or {term})")
         denied = language.denied(rule.require)
         items = denied.items if isinstance(denied, language.Every) else (denied,)
-        printed = [_in_chain(item, self._printer()) for item in items]
+        printer = self._printer(given)
+        printed = [_in_chain(item, printer) for item in items]
+        if rule.item is not None:  # First of all, whether there is such an item.
+            printed, needs = printed[1:], [printed[0], *needs]
         condition = _if([*needs, *printed])
         message = layout.string(
-            _f_string(rule.message, self._printer()), indent=12, tail=",", prefix="f"
+            _f_string(rule.message, printer, self.kernel), indent=12, tail=",", prefix="f"
         )
         found = [f"{name}={{{name}}}" for name in names if name in self.unknown]
         for node in language.walk(rule.require):
-            if isinstance(node, language.Length):
-                shape = f"{self.kernel.tensor(node.tensor).identifier}.shape[{node.axis}]"
-                found.append(f"{node.tensor}.shape[{node.axis}]={{{shape}}}")
-            elif isinstance(node, language.Present):
+            if isinstance(node, language.Length | language.Stride | language.Rank):
+                shown = printer.show(node)
+                identifier = self.kernel.tensor(node.tensor).identifier
+                found.append(f"{shown.replace(identifier, node.tensor)}={{{shown}}}")
+            elif isinstance(node, language.Count):
+                found.append(f"len({node.list})={{{printer.show(node)}}}")
+            elif isinstance(node, language.Present) and rule.item is None:
                 identifier = self.kernel.tensor(node.tensor).identifier
                 found.append(f"{node.tensor} given: {{{identifier} is not None}}")
         actual = ", ".join(dict.fromkeys(found))
@@ -936,9 +1147,15 @@ def _keyword(name: str, text: str) -> str:
     return f"{name}=(\n{layout.placed(text, 4)}\n)"
 
 
-def _f_string(pieces: tuple[Piece, ...], printer: PythonPrinter) -> str:
+def _f_string(
+    pieces: tuple[Piece, ...], printer: PythonPrinter, kernel: Kernel | None = None
+) -> str:
     shown = []
     for piece in pieces:
+        if isinstance(piece, Described):
+            variable = piece.tensor if kernel is None else kernel.tensor(piece.tensor).identifier
+            shown.append("{" + _DESCRIPTIONS[piece.what].format(variable) + "}")
+            continue
         if isinstance(piece, str):
             shown.append(piece.replace("{", "{{").replace("}", "}}"))
         elif isinstance(piece, TypeName):
@@ -946,6 +1163,13 @@ def _f_string(pieces: tuple[Piece, ...], printer: PythonPrinter) -> str:
         else:
             shown.append("{" + printer.show(piece) + "}")
     return "".join(shown)
+
+
+_DESCRIPTIONS = {
+    "shape": "tuple({}.shape)",
+    "strides": "tuple({}.stride())",
+    "dtype": "{}.dtype",
+}
 
 
 # Launchers.
@@ -991,6 +1215,8 @@ class LauncherView:
     """Name in the kernel, value, argument, all values."""
     num_warps: int
     then: tuple[FollowUpView, ...]
+    presences: tuple[str, ...]
+    """What of the optional tensors may be given together: `+-` for the first alone."""
     structs: tuple[str, ...]
     enums: tuple[str, ...]
     project_constants: tuple[str, ...]
@@ -1003,9 +1229,17 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
     printer = launch_printer(kernel)
     blocks = {name: str(value) for name, value in kernel.blocks}
     grid = [_with_blocks(printer.show(dimension), blocks) for dimension in kernel.grid]
-    used = {p.value for p in parameters if p.pointer}
     signature = signature_of(kernel)
-    text = " ".join([*grid, *(p.value for p in parameters), kernel.reference_tensor.identifier])
+    follow_ups = _follow_ups(kernel, spec, printer)
+    text = " ".join(
+        [
+            *grid,
+            *(p.value for p in parameters),
+            kernel.reference_tensor.identifier,
+            *(f.condition for f in follow_ups),
+            *(name for f in follow_ups for name in f.arguments),
+        ]
+    )
     words = set(re.findall(r"\w+", text))
     return LauncherView(
         stem=kernel.stem,
@@ -1016,19 +1250,15 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
         arguments_doc=tuple(
             layout.wrapped(f"{item.name}: {item.doc}", indent=8, hang=4) for item in signature
         ),
-        fields=tuple(
-            (tensor.identifier, tensor.path)
-            for struct in kernel.structs
-            for tensor in struct.fields
-            if tensor.identifier in words | used
-        ),
+        fields=struct_locals(kernel, words),
         reference=kernel.reference,
         device_of=kernel.reference_tensor.identifier,
         kernel=f"_{kernel.stem}_kernel",
         grid=layout.call("grid=(", grid + ([""] if len(grid) == 1 else []), "),", indent=8).replace(
             ", )", ",)"
         ),
-        values=tuple(p.value for p in parameters if not p.constexpr),
+        values=tuple(p.passed for p in parameters if not p.constexpr),
+        presences=presences(kernel, spec),
         variant=_tuple(
             "variant=(",
             [f"int({p.value} is not None)" for p in parameters if p.optional]
@@ -1042,14 +1272,14 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
         optional=tuple(p.value for p in parameters if p.optional),
         integers=len([p for p in parameters if not p.pointer and not p.constexpr]),
         constants=tuple(
-            (p.name, p.value, p.name.lower(), _all_constants(kernel, p.name.lower(), spec))
+            (p.name, p.passed, p.name.lower(), _all_constants(kernel, p.name.lower(), spec))
             for p in parameters
             if p.constexpr
         ),
         num_warps=kernel.num_warps,
-        then=_follow_ups(kernel, spec, printer),
+        then=follow_ups,
         structs=tuple(sorted({s.struct for s in kernel.structs})),
-        enums=tuple(sorted({s.enum for s in kernel.scalars if s.enum})),
+        enums=tuple(sorted({s.enum for s in kernel.scalars if s.enum and not s.owner})),
         project_constants=tuple(c.name for c in spec.constants if c.name in words),
     )
 
@@ -1061,7 +1291,11 @@ def _follow_ups(kernel: Kernel, spec: Spec, printer: PythonPrinter) -> tuple[Fol
     for follow_up in kernel.then:
         other = stems[follow_up.stem]
         promised = language.conjuncts(follow_up.when) if follow_up.when is not None else ()
-        needed = [item.tensor for item in promised if isinstance(item, language.Present)]
+        needed = [
+            kernel.tensor(item.tensor).identifier
+            for item in promised
+            if isinstance(item, language.Present)
+        ]
         found.append(
             FollowUpView(
                 stem=other.stem,
@@ -1084,7 +1318,59 @@ def _tuple(head: str, items: list[str]) -> str:
 
 def _dtype_of(parameter: ParameterView, kernel: Kernel) -> str:
     identifier = parameter.name.removesuffix("_ptr")
-    return next(t.type.dtype.value for t in kernel.tensors if t.identifier == identifier)
+    return next(t.type.element.value for t in kernel.tensors if t.identifier == identifier)
+
+
+def presences(kernel: Kernel, spec: Spec) -> tuple[str, ...]:
+    """What of the optional tensors that the kernel uses may be given together.
+
+    Judged by the written rules that read nothing but presence, truth values and choices, and by
+    lists' having no gaps.
+    """
+    optional = [p.value for p in parameters_of(kernel, spec) if p.optional]
+    tensors = {t.identifier: t for t in kernel.tensors}
+    finite = [s for s in kernel.scalars if s.kind in (ScalarKind.BOOL, ScalarKind.CHOICE)]
+    names = {s.name for s in finite}
+    rules = [
+        rule.require
+        for rule in kernel.rules
+        if not language.tensors_in(rule.require)
+        and language.present_in(rule.require)
+        and set(language.names_in(rule.require)) <= names
+    ]
+    asked = sorted({name for rule in rules for name in language.names_in(rule)})
+    others = sorted(
+        {path for rule in rules for path in language.present_in(rule)}
+        - {tensors[name].path for name in optional}
+    )
+    choices: list[list[int | str]] = [
+        [False, True] if s.kind is ScalarKind.BOOL else list(s.choices)
+        for s in sorted(finite, key=lambda s: s.name)
+        if s.name in asked
+    ]
+    found = []
+    for given in itertools.product((False, True), repeat=len(optional)):
+        present = {tensors[name].path for name, on in zip(optional, given, strict=True) if on}
+        if any(
+            earlier.path not in present and earlier.identifier in optional
+            for path in present
+            for earlier in kernel.earlier_items(kernel.tensor(path))
+        ):
+            continue
+        ways = itertools.product(
+            itertools.product(*choices), itertools.product((False, True), repeat=len(others))
+        )
+        for values, more in ways:
+            there = present | {path for path, on in zip(others, more, strict=True) if on}
+            world = language.Values(
+                names=dict(zip(asked, values, strict=True)),
+                shapes={t.path: () if t.path in there else None for t in kernel.tensors},
+                strides={},
+            )
+            if all(language.evaluate(rule, world) for rule in rules):
+                found.append("".join("+" if on else "-" for on in given))
+                break
+    return tuple(found)
 
 
 def _all_constants(kernel: Kernel, name: str, spec: Spec) -> str:
@@ -1122,6 +1408,9 @@ class StructView:
     """One struct."""
 
     name: str
+    made: bool
+    """By its fields, not by sizes."""
+    keywords_only: bool
     summary: str
     sizes: tuple[tuple[str, str, str], ...]
     """Name, default text, docstring line."""
@@ -1132,6 +1421,8 @@ class StructView:
 
 def struct_view(struct: StructDef, spec: Spec) -> StructView:
     """What the structs template prints of one struct."""
+    if not struct.sizes:
+        return _made_struct_view(struct)
     required = _required_sizes(struct)
     sizes = [
         (name, "" if name in required else " = 0",
@@ -1141,7 +1432,7 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     ]  # fmt: skip
     fields = []
     terms = []
-    for field in struct.fields:
+    for field in struct.tensors:
         printer = PythonPrinter()
         dims = [_operand_sum(printer.show(dim.expr)) for dim in field.type.dims]
         shape = f"({', '.join(printer.show(d.expr) for d in field.type.dims)}"
@@ -1211,12 +1502,117 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     total = layout.chain("+", terms, indent=8, head="return (", tail=")")
     return StructView(
         name=struct.name,
+        made=False,
+        keywords_only=not struct.positional,
         summary=struct.summary,
         sizes=tuple(sizes),
         fields=tuple(fields),
         inspection=tuple(inspection),
         total=total,
     )
+
+
+def _made_struct_view(struct: StructDef) -> StructView:
+    """A struct that is made by its fields, and checked then where it has rules."""
+    fields = []
+    inspection = []
+    for item in struct.fields:
+        called = layout.literal(f"{struct.name}.{item.name}")
+        value = f"self.{item.name}"
+        checks = [
+            ("required", [layout.literal(f"{struct.name}.{item.name}.required"), called, value], "")
+        ]
+        type_rule = layout.literal(f"{struct.name}.{item.name}.type")
+        if isinstance(item, FieldDef):
+            annotation = "torch.Tensor | None = None" if item.optional else "torch.Tensor"
+            kind = f"{item.type.dtype.value} {shape_dims(item.type)}"
+            checks = [] if item.optional else checks
+            checks.append(("tensor", [type_rule, called, value], ""))
+        elif isinstance(item, ListDef):
+            annotation = f"Sequence[{item.struct}]"
+            kind = f"{item.at_most} {item.struct} at most"
+            checks.append(("listed", [type_rule, called, value, item.struct], ""))
+        else:
+            annotation = _annotation(item)
+            kind = wanted_type(item)
+            if item.default is not None:
+                annotation += f" = {item.default}"
+            local = f"{item.name} = "
+            match item.kind:
+                case ScalarKind.INT:
+                    enum = [item.enum] if item.enum else []
+                    checks.append(("integer", [type_rule, called, value, *enum], local))
+                    rule = layout.literal(f"{struct.name}.{item.name}.int64")
+                    checks.append(("int64", [rule, called, item.name], local))
+                case ScalarKind.BOOL:
+                    checks.append(("boolean", [type_rule, called, value], local))
+                case ScalarKind.CHOICE:
+                    choices = ", ".join(layout.literal(choice) for choice in item.choices)
+                    checks.append(("choice", [type_rule, called, value, f"({choices})"], local))
+                case _:
+                    checks.append(("member", [type_rule, called, value, item.enum or ""], local))
+        fields.append(
+            FieldView(
+                name=item.name,
+                annotation=annotation,
+                doc=layout.docstring(f"{kind}. {item.doc}", indent=4),
+                made="",
+                bytes="",
+            )
+        )
+        inspection += [
+            layout.call(f"{target}inspection.{method}(", arguments, ")", indent=8)
+            for method, arguments, target in checks
+        ]
+    inspection += [_made_rule(rule, struct) for rule in struct.rules]
+    return StructView(
+        name=struct.name,
+        made=True,
+        keywords_only=not struct.positional,
+        summary=struct.summary,
+        sizes=(),
+        fields=tuple(fields),
+        inspection=tuple(inspection if struct.rules else ()),
+        total="",
+    )
+
+
+def _made_rule(rule: Rule, struct: StructDef) -> str:
+    """One rule of a struct that is made by its fields, as a statement."""
+    tensors = {item.name for item in struct.tensors}
+    printer = PythonPrinter(identifiers={name: f"self.{name}" for name in tensors})
+    names = language.names_in(rule.require)
+    needs = [f"{name} is not None" for name in names]
+    for tensor in language.tensors_in(rule.require):
+        called = layout.literal(f"{struct.name}.{tensor}")
+        axes = language.axes_read(rule.require, tensor)
+        needs.append(f"inspection.has_axes({called}, {axes})")
+    denied = language.denied(rule.require)
+    items = denied.items if isinstance(denied, language.Every) else (denied,)
+    head = "if " + " and ".join([*needs, *(_in_chain(item, printer) for item in items)]) + ":"
+    if len(head) + 8 > layout.WIDTH:
+        terms = [*needs, *(_in_chain(item, printer) for item in items)]
+        head = "\n".join(["if (", f"    {terms[0]}", *(f"    and {t}" for t in terms[1:]), "):"])
+    pieces = tuple(
+        Described(piece.what, f"self.{piece.tensor}") if isinstance(piece, Described) else piece
+        for piece in rule.message
+    )
+    message = layout.string(_f_string(pieces, printer), indent=16, tail=",", prefix="f")
+    expected = layout.string(language.WordsPrinter().show(rule.require), indent=20, tail=",")
+    arguments = [layout.literal(rule.id), layout.literal(rule.argument), message]
+    arguments.append(_keyword("expected", expected))
+    if names:
+        actual = ", ".join(f"{name}={{{name}}}" for name in names)
+        arguments.append(f'actual=f"{actual}"')
+    body = ["inspection.broken(", *(layout.placed(a, 4) + "," for a in arguments), ")"]
+    return head + "\n" + layout.placed("\n".join(body), 4)
+
+
+def _annotation(scalar: ScalarArgument) -> str:
+    """A scalar's type, as Python writes it."""
+    if scalar.kind is ScalarKind.ENUM:
+        return scalar.enum or ""
+    return {ScalarKind.INT: "int", ScalarKind.BOOL: "bool"}.get(scalar.kind, "str")
 
 
 def shape_dims(tensor_type: TensorType) -> str:
@@ -1243,6 +1639,8 @@ class ImpliedView:
     argument: str
     name: str
     expected: str
+    message: str
+    """Words of its own; or empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1267,6 +1665,7 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
                 CheckKind.INT64: "an int in [-2**63, 2**63 - 1]",
                 CheckKind.NON_NEGATIVE: "0 or more",
             }.get(kind, "int"),
+            message="",
         )
         for struct in spec.structs
         for size, _ in struct.sizes
@@ -1281,6 +1680,25 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
             ),
         )
     )
+    structs += tuple(
+        ImpliedView(
+            id=f"{struct.name}.{item.name}.{kind.value}",
+            kind=kind.value,
+            owner=struct.name,
+            argument=item.name,
+            name=f"{struct.name}.{item.name}",
+            expected=_field_type(item)
+            if kind is not CheckKind.INT64
+            else "an int in [-2**63, 2**63 - 1]",
+            message="",
+        )
+        for struct in spec.structs
+        if struct.rules and not struct.sizes
+        for item in struct.fields
+        for kind in (CheckKind.REQUIRED, CheckKind.TYPE, CheckKind.INT64)
+        if (kind is not CheckKind.REQUIRED or not getattr(item, "optional", False))
+        and (kind is not CheckKind.INT64 or _is_integer(item))
+    )
     return structs + tuple(
         ImpliedView(
             id=check.id,
@@ -1289,11 +1707,23 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
             argument=check.argument,
             name=check.called,
             expected=expected_of(check, kernel),
+            message=own_message(check, kernel),
         )
         for kernel in spec.kernels
         for check in checks_of(kernel)
         if check.rule is None
+        and not _of_later_item(check)
     )
+
+
+def _field_type(item: FieldDef | ScalarArgument | ListDef) -> str:
+    if isinstance(item, FieldDef):
+        return "a torch.Tensor"
+    return f"a tuple or list of {item.struct}" if isinstance(item, ListDef) else wanted_type(item)
+
+
+def _is_integer(item: FieldDef | ScalarArgument | ListDef) -> bool:
+    return isinstance(item, ScalarArgument) and item.kind is ScalarKind.INT
 
 
 def kind_views(spec: Spec) -> tuple[KindView, ...]:
@@ -1317,17 +1747,20 @@ def written_texts(spec: Spec, searches: dict[str, Search]) -> tuple[RuleText, ..
     """The text of every written rule, structs' first."""
     found = []
     for struct in spec.structs:
+        owner = f"{struct.name}.allocate" if struct.sizes else struct.name
         for rule in struct.rules:
             wrong, right = "", ""
             if rule.example is not None:
                 wrong = _allocate_call(struct, rule.example.wrong)
                 right = _allocate_call(struct, rule.example.right)
-            found.append(_rule_text(rule, spec, f"{struct.name}.allocate", wrong, right))
+            found.append(_rule_text(rule, spec, owner, wrong, right))
     for kernel in spec.kernels:
         search = searches[kernel.stem]
         for check in search.checks:
             if check.rule is None or not check.id.startswith(f"{kernel.stem}."):
                 continue
+            if check.rule.item:
+                continue  # Said of the first item, and so of all.
             calls = example_calls(search, check)
             wrong, right = ("", "")
             if calls is not None:
@@ -1338,6 +1771,8 @@ def written_texts(spec: Spec, searches: dict[str, Search]) -> tuple[RuleText, ..
 
 def _allocate_call(struct: StructDef, changes: tuple[tuple[str, str], ...]) -> str:
     arguments = [f"{name}={value}" for name, value in changes]
+    if not struct.sizes:
+        return f"{struct.name}({', '.join(arguments)}, ...)"
     return f"{struct.name}.allocate({', '.join(arguments)}, device=device)"
 
 
@@ -1346,9 +1781,13 @@ class StructTestView:
     """A struct's part of the generated test of structs."""
 
     name: str
+    made: bool
+    """By its fields, not by sizes."""
     smallest: str
     fields: tuple[str, ...]
     examples: tuple[str, ...]
+    tensors: tuple[str, ...]
+    """Tensors that must be given."""
 
 
 def struct_test_view(struct: StructDef, spec: Spec) -> StructTestView:
@@ -1359,7 +1798,7 @@ def struct_test_view(struct: StructDef, spec: Spec) -> StructTestView:
         names={name: sizes.get(name, 0) for name, _ in struct.sizes}, shapes={}, strides={}
     )
     fields = []
-    for field in struct.fields:
+    for field in struct.tensors if struct.sizes else ():
         extents = [str(language.evaluate(dim.expr, values)) for dim in field.type.dims]
         shape = f"({', '.join(extents)}{',' if len(extents) == 1 else ''})"
         arguments = [
@@ -1376,12 +1815,14 @@ def struct_test_view(struct: StructDef, spec: Spec) -> StructTestView:
         if rule.example is None:
             continue
         wrong, right = dict(rule.example.wrong), dict(rule.example.right)
+        if not struct.sizes:
+            sizes = {s.name: s.sample or 0 for s in struct.scalars}
         numbers = {**sizes, **{name: int(value) for name, value in wrong.items()}}
         broken = language.Values(names=numbers, shapes={}, strides={})
         message = "".join(
             piece if isinstance(piece, str) else str(language.evaluate(piece, broken))
             for piece in rule.message
-            if not isinstance(piece, TypeName)
+            if not isinstance(piece, TypeName | Described)
         )
         examples.append(
             layout.call(
@@ -1400,16 +1841,18 @@ def struct_test_view(struct: StructDef, spec: Spec) -> StructTestView:
         )
     return StructTestView(
         name=struct.name,
+        made=not struct.sizes,
         smallest=_sizes_literal(sizes),
         fields=tuple(fields),
         examples=tuple(examples),
+        tensors=tuple(field.name for field in struct.tensors if not field.optional),
     )
 
 
 def _required_sizes(struct: StructDef) -> set[str]:
     return {
         name
-        for field in struct.fields
+        for field in struct.tensors
         if not field.optional
         for dim in field.type.dims
         for name in language.names_in(dim.expr)
@@ -1432,16 +1875,26 @@ class StructPageView:
     signature: str
     sizes: tuple[tuple[str, str], ...]
     rules: tuple[RuleText, ...]
+    made: bool
+    """By its fields, not by sizes."""
 
 
 def struct_page_view(struct: StructDef, texts: Iterable[RuleText]) -> StructPageView:
     """What the page of structs prints of one struct."""
     rows = []
     for field in struct.fields:
+        if not isinstance(field, FieldDef):
+            default = getattr(field, "default", None)
+            initial = f"default {default}" if default is not None else ""
+            kind = _field_type(field)
+            rows.append((field.name, kind.removeprefix("a "), initial, field.doc))
+            continue
         kind = f"{field.type.dtype.value} {shape_dims(field.type)}"
         initial = "anything" if field.initial is None else str(field.initial)
         if field.optional:
-            initial = "None, unless its size is given"
+            initial = "None, unless its size is given" if struct.sizes else "default None"
+        elif not struct.sizes:
+            initial = ""
         rows.append((field.name, kind, initial, field.doc))
     return StructPageView(
         name=struct.name,
@@ -1450,16 +1903,27 @@ def struct_page_view(struct: StructDef, texts: Iterable[RuleText]) -> StructPage
         signature=", ".join(f"{name}=..." for name, _ in struct.sizes),
         sizes=struct.sizes,
         rules=tuple(t for t in texts if t.id.startswith(f"{struct.name}.")),
+        made=not struct.sizes,
     )
 
 
 def _rule_text(rule: Rule, spec: Spec, owner: str, wrong: str, right: str) -> RuleText:
+    require = rule.require
+    if rule.item is not None and isinstance(require, language.Implies):
+        require = require.right  # Of an item that is there.
+
+    def of_any(text: str) -> str:
+        """A text about one item of a list, said of any."""
+        if rule.item is None:
+            return text
+        return re.sub(rf"(\w)_{rule.item}_", r"\1_", text.replace(f"[{rule.item}]", "[i]"))
+
     return RuleText(
         id=rule.id,
         owner=owner,
-        argument=rule.argument,
-        message=spec.project.message_prefix + message_pattern(rule.message),
-        condition=language.WordsPrinter().show(rule.require),
+        argument=of_any(rule.argument),
+        message=spec.project.message_prefix + of_any(message_pattern(rule.message)),
+        condition=of_any(language.WordsPrinter().show(require)),
         meaning=rule.meaning,
         causes=rule.causes,
         fix=rule.fix,
@@ -1505,7 +1969,10 @@ def _shown_call(kernel: Kernel, names: set[str], call: Call, other: Call) -> str
         f"{part}={structs[part]}({', '.join([*fields[part], '...'])})" if part in fields else part
         for part in parts
     ]
+    owners = {s.name: s.owner for s in kernel.scalars}
     for name, number in call.scalars.items():
+        if owners.get(name, "item"):
+            continue  # A struct's: its fields stand with it.
         if number != other.scalars[name] or name in names:
             parts.append(f"{name}={number.text if isinstance(number, Wrong) else repr(number)}")
     for name, number in call.sizes.items():
@@ -1547,6 +2014,10 @@ def page_view(kernel: Kernel, spec: Spec, texts: Iterable[RuleText]) -> PageView
         elif isinstance(argument, StructArgument):
             arguments.append((argument.name, argument.struct, "", argument.doc))
             arguments.extend(_argument_row(tensor) for tensor in argument.fields)
+            arguments.extend((s.path, wanted_type(s), "read", s.doc) for s in argument.scalars)
+            arguments.extend(
+                (w.path, wanted_type(w), "read", f"{w.at_most} at most.") for w in argument.lists
+            )
         else:
             arguments.append((argument.name, wanted_type(argument), "read", argument.doc))
     sizes = []
@@ -1607,7 +2078,7 @@ def _variant_values(kernel: Kernel, name: str, spec: Spec) -> tuple[str, ...]:
 
 def variants_count(kernel: Kernel, spec: Spec) -> int:
     """How many compilations a kernel may come to."""
-    count: int = 2 ** len([p for p in parameters_of(kernel, spec) if p.optional])
+    count: int = len(presences(kernel, spec))
     for name in kernel.variants:
         count *= len(_variant_values(kernel, name, spec))
     return count
@@ -1667,8 +2138,9 @@ class TestView:
 
     stem: str
     launcher: str
-    structs: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
-    """Argument, struct, and its fields with their paths."""
+    structs: tuple[tuple[object, ...], ...]
+    """Argument, struct, its fields with their paths, and its lists: field, path, struct of the
+    items, most items, and the items' tensors and integers."""
     valid: tuple[str, ...]
     breaking: tuple[BreakingView, ...]
     examples: tuple[ExampleView, ...]
@@ -1690,7 +2162,11 @@ class TestView:
     constexprs: tuple[tuple[str, str], ...]
     """Name and values of what is compiled in."""
     constants: tuple[str, ...]
-    sampled: tuple[str, ...]
+    sampled: tuple[tuple[str, str], ...]
+    """Scalars that contents and postconditions read, and their paths."""
+    unordered: tuple[tuple[str, str], ...]
+    """Tensors whose rows come in any order, and what counts them."""
+    presences: tuple[str, ...]
 
 
 def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
@@ -1700,6 +2176,8 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
     never_first = []
     examples = []
     for check in search.checks:
+        if _of_later_item(check):
+            continue
         calls = example_calls(search, check)
         if calls is not None:
             examples.append(
@@ -1756,7 +2234,25 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         stem=kernel.stem,
         launcher=kernel.launcher,
         structs=tuple(
-            (s.name, s.struct, tuple((f.path.partition(".")[2], f.path) for f in s.fields))
+            (
+                s.name,
+                s.struct,
+                tuple(
+                    (path.partition(".")[2], path)
+                    for path in (*(f.path for f in s.fields), *(f.path for f in s.scalars))
+                ),
+                tuple(
+                    (
+                        w.path.partition(".")[2],
+                        w.path,
+                        w.struct,
+                        str(w.at_most),
+                        tuple(t.path.rpartition(".")[2] for t in w.tensors if t.item == 0),
+                        tuple(i.field for i in w.scalars if i.item == 0),
+                    )
+                    for w in s.lists
+                ),
+            )
             for s in kernel.structs
         ),
         valid=_all_arguments(kernel, base),
@@ -1779,8 +2275,20 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
             if p.constexpr
         ),
         constants=tuple(c.name for c in spec.constants if c.name in needed),
-        sampled=tuple(s.name for s in kernel.scalars if s.name in needed),
+        sampled=tuple((s.name, s.path) for s in kernel.scalars if s.name in needed),
+        unordered=tuple(
+            (t.path, t.unordered_by) for t in kernel.tensors if t.unordered_by is not None
+        ),
+        presences=presences(kernel, spec),
     )
+
+
+def _of_later_item(check: Check) -> bool:
+    """Whether a check is the first item's, said again of a later one."""
+    subject = check.subject
+    if check.rule is not None:
+        return bool(check.rule.item)
+    return isinstance(subject, TensorArgument) and bool(subject.item)
 
 
 def _names_read(texts: list[str], kernel: Kernel) -> frozenset[str]:
@@ -1867,6 +2375,8 @@ def _argument_text(value: object, dtype: str = "") -> str:
         text = f"T(({shape}{comma}), {layout.literal(value.dtype)}"
         if value.strided:
             text += ", strided=True"
+        if value.offset:
+            text += f", offset={value.offset}"
         if value.device != "cpu":
             text += f", device={layout.literal(value.device)}"
         return text + ")"
@@ -1882,22 +2392,32 @@ def _all_arguments(kernel: Kernel, call: Call) -> tuple[str, ...]:
         f"{layout.literal(tensor.path)}: {_argument_text(call.tensors[tensor.path])}"
         for tensor in kernel.tensors
     ]
+    paths = _scalar_paths(kernel)
     found += [
-        f"{layout.literal(name)}: {_argument_text(_scalar_value(kernel, name, value))}"
+        f"{layout.literal(paths[name])}: {_argument_text(_scalar_value(kernel, name, value))}"
         for name, value in call.scalars.items()
     ]
     return tuple(found)
 
 
+def _scalar_paths(kernel: Kernel) -> dict[str, str]:
+    """How a test names a scalar: by its path, a field of an item by the list's and its place."""
+    paths = {s.name: s.path for s in kernel.scalars}
+    for whole in kernel.lists:
+        paths |= {s.name: f"{whole.path}[{s.item}].{s.field}" for s in whole.scalars}
+    return paths
+
+
 def _scalar_value(kernel: Kernel, name: str, value: object) -> object:
-    scalar = next(s for s in kernel.scalars if s.name == name)
-    if scalar.kind is ScalarKind.ENUM and isinstance(value, int):
+    scalar = next((s for s in kernel.scalars if s.name == name), None)
+    if scalar is not None and scalar.kind is ScalarKind.ENUM and isinstance(value, int):
         return Wrong(text=f"constants.{scalar.enum}({value})", type_name="")
     return value
 
 
 def _changes(kernel: Kernel, call: Call, base: Call) -> tuple[str, ...]:
     found = []
+    paths = _scalar_paths(kernel)
     for tensor in kernel.tensors:
         value = call.tensors[tensor.path]
         if value != base.tensors[tensor.path]:
@@ -1905,7 +2425,9 @@ def _changes(kernel: Kernel, call: Call, base: Call) -> tuple[str, ...]:
     for name, number in call.scalars.items():
         if number != base.scalars[name]:
             shown = _argument_text(_scalar_value(kernel, name, number))
-            found.append(f"{layout.literal(name)}: {shown}")
+            found.append(f"{layout.literal(paths[name])}: {shown}")
+    for path, items in call.lists.items():
+        found.append(f"{layout.literal(path)}: {items.text if isinstance(items, Wrong) else items}")
     for name, wrong in call.structs.items():
         found.append(f"{layout.literal(name)}: {wrong.text}")
     for name, number in call.sizes.items():

@@ -219,6 +219,15 @@ class TritonLaunch:
             raise _needs_gpu(self.stem)
 
 
+def as_elements(tensor: torch.Tensor | None, dtype: torch.dtype) -> Any:
+    """A tensor as a kernel reaches it, in elements of another type; None stays None."""
+    if tensor is None:
+        return None
+    import triton
+
+    return triton.reinterpret(tensor, dtype)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSequence:
     """Launches that follow each other on one stream."""
@@ -256,7 +265,7 @@ def warm_up_kernel(
     stem: str,
     device: torch.device | str,
     pointers: tuple[tuple[torch.dtype, bool | None], ...],
-    optional: int,
+    presences: tuple[str, ...],
     integers: int,
     constants: dict[str, tuple[int, ...]],
     num_warps: int,
@@ -268,7 +277,7 @@ def warm_up_kernel(
         stem: Its stem.
         device: A GPU; on the CPU there is nothing to compile.
         pointers: Element type of each tensor, and whether it is given; None for both ways.
-        optional: How many of them, the last ones, are optional.
+        presences: What of the last of them, the optional ones, may be given together.
         integers: How many integers follow them.
         constants: The values to compile in, by name.
         num_warps: As the launcher has it.
@@ -281,13 +290,19 @@ def warm_up_kernel(
         return 0
     if place.index is None:
         place = torch.device(place.type, torch.get_device_module(place).current_device())
-    ways = [(True, False) if given is None else (given,) for _, given in pointers]
+    optional = len(presences[0])
+    required, asked = pointers[: len(pointers) - optional], pointers[len(pointers) - optional :]
     count = 0
     with on_device(place):
-        for given in itertools.product(*ways):
-            tensors = [
-                dtype if is_given else None
-                for (dtype, _), is_given in zip(pointers, given, strict=True)
+        for presence in presences:
+            given = tuple(sign == "+" for sign in presence)
+            if any(
+                want is not None and want is not there
+                for (_, want), there in zip(asked, given, strict=True)
+            ):
+                continue
+            tensors = [dtype for dtype, _ in required] + [
+                dtype if there else None for (dtype, _), there in zip(asked, given, strict=True)
             ]
             for values in itertools.product(*constants.values()):
                 compiled = kernel.warmup(
@@ -299,7 +314,7 @@ def warm_up_kernel(
                     enable_fp_fusion=True,
                 )
                 compiled._init_handles()
-                variant = tuple(int(g) for g in given[len(given) - optional :])
+                variant = tuple(int(there) for there in given)
                 _loaded.add((stem, place, (*variant, *values)))
                 count += 1
     return count

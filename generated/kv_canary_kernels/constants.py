@@ -59,6 +59,39 @@ VIOLATION_FIELD_EXPECTED_AUX: Final = 6
 VIOLATION_FIELD_FAIL_REASON_BITS: Final = 7
 """Index of the FailReason bits in a violation row."""
 
+VIOLATION_COUNT_LIMIT: Final = 0x40000000
+"""A program that reads this count of violations or a larger one adds none."""
+
+EVIDENCE_FIELD_EXPECTED_POSITION: Final = 0
+"""Index of the expected position in an evidence row; -1 where none was expected."""
+
+EVIDENCE_FIELD_STORED_REAL_KV_HASH: Final = 1
+"""Index of the stored hash over K or V bytes in an evidence row."""
+
+EVIDENCE_FIELD_COMPUTED_REAL_KV_HASH: Final = 2
+"""Index of the hash computed from the bytes as they are in an evidence row."""
+
+EVIDENCE_FIELD_PREVIOUS_SLOT: Final = 3
+"""Index of the slot of the token before in an evidence row; -1 where there is none."""
+
+EVIDENCE_FIELD_ENTRY: Final = 4
+"""Index of the entry's place in the plan or batch in an evidence row; -1 where it has none."""
+
+EVIDENCE_FIELD_STEP: Final = 5
+"""Index of the count of launches before this one in an evidence row."""
+
+EVIDENCE_FIELD_REQUEST: Final = 6
+"""Index of the request's place in the batch in an evidence row; -1 where it is not known."""
+
+EVIDENCE_FIELD_RESERVED: Final = 7
+"""Index of a field that is 0 in every evidence row."""
+
+GOLDEN_RATIO_64: Final = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio, the step of splitmix64; it keeps 0 from hashing to 0."""
+
+PARALLEL_CHAIN_MULTIPLIER: Final = 0xD1342543DE82EF95
+"""Multiplier of the parallel chain, which is an affine map, and so a scan."""
+
 MAX_REAL_KV_SOURCES: Final = 4
 """Most sources that one real-KV hash covers."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Flag, IntEnum
 from typing import Any
 
 import torch
@@ -64,6 +65,10 @@ class ContractError(ValueError):
         return type(self), (self.broken_rules,), {"__notes__": list(self.__notes__)}
 
 
+class ContractTypeError(ContractError, TypeError):
+    """A broken contract that is a TypeError as well, where a spec says so."""
+
+
 def _notes(broken_rules: tuple[BrokenRule, ...]) -> Iterator[str]:
     from kv_canary_kernels import rules
 
@@ -112,6 +117,14 @@ def _not_dense(tensor: torch.Tensor) -> str:
     except (RuntimeError, ValueError):
         return type(tensor).__name__
     return ""
+
+
+def _worded(text: str, standard: str, name: str, wanted: str, found: str) -> str:
+    """A kernel's own words for an implied rule, or the standard ones where it has none."""
+    if not text:
+        return standard
+    short = wanted.removeprefix("torch.")
+    return text.format(name=name, wanted=wanted, dtype=short, found=found)
 
 
 def _digits(value: int) -> str:
@@ -188,8 +201,12 @@ class Inspection:
             expected = f"a {wanted.__name__}"
             self._implied(rule_id, f"{name} must be {expected}, got {found}", expected, found)
 
-    def integer(self, rule_id: str, name: str, value: Any) -> int | None:
-        """An argument is an int itself: a bool is none, nor is a member of an enum."""
+    def integer(self, rule_id: str, name: str, value: Any, enum: type | None = None) -> int | None:
+        """An argument is an int itself, or a member of the enum: a bool is neither."""
+        if value is UNKNOWN:
+            return None
+        if enum is not None and isinstance(value, enum):
+            return value  # type: ignore[return-value]
         return self._exactly(rule_id, name, value, int)
 
     def boolean(self, rule_id: str, name: str, value: Any) -> bool | None:
@@ -197,7 +214,7 @@ class Inspection:
         return self._exactly(rule_id, name, value, bool)
 
     def _exactly(self, rule_id: str, name: str, value: Any, wanted: type) -> Any:
-        if value is None:
+        if value is None or value is UNKNOWN:
             return None
         if type(value) is wanted:
             return value
@@ -208,7 +225,7 @@ class Inspection:
 
     def choice(self, rule_id: str, name: str, value: Any, choices: tuple[str, ...]) -> str | None:
         """An argument is one of a closed set of words."""
-        if value is None:
+        if value is None or value is UNKNOWN:
             return None
         if isinstance(value, str) and value in choices:
             return value
@@ -217,14 +234,68 @@ class Inspection:
         self._implied(rule_id, f"{name} must be {expected}, got {found}", expected, found)
         return None
 
-    def member(self, rule_id: str, name: str, value: Any, wanted: type) -> Any:
-        """An argument is a member of an enum."""
-        if value is None or isinstance(value, wanted):
+    def member(self, rule_id: str, name: str, value: Any, wanted: type[IntEnum]) -> Any:
+        """An argument is a member of an enum, or the number of one."""
+        if value is None or value is UNKNOWN:
+            return None
+        if isinstance(value, wanted):
             return value
         found = type(value).__name__
         expected = f"a {wanted.__name__}"
+        if type(value) is int and not issubclass(wanted, Flag):
+            if value in [member.value for member in wanted]:
+                return wanted(value)
+            found = str(value)
+            names = "/".join(member.name for member in wanted)
+            numbers = "/".join(str(member.value) for member in wanted)
+            expected = f"one of {names} ({numbers})"
         self._implied(rule_id, f"{name} must be {expected}, got {found}", expected, found)
         return None
+
+    def listed(self, rule_id: str, name: str, value: Any, wanted: type) -> Any:
+        """An argument is a tuple or a list; anything else is taken for an empty one."""
+        if value is None or value is UNKNOWN:
+            return ()
+        if type(value) in (tuple, list):
+            return value
+        found = type(value).__name__
+        expected = f"a tuple or list of {wanted.__name__}"
+        self._implied(rule_id, f"{name} must be {expected}, got {found}", expected, found)
+        return ()
+
+    def items(self, rule_id: str, name: str, value: Any, wanted: type) -> Any:
+        """The items of a list are structs; those from the first that is none on are left out."""
+        for index, item in enumerate(value):
+            if type(item) is not wanted:
+                found = type(item).__name__
+                expected = f"a {wanted.__name__}"
+                message = f"{name}[{index}] must be {expected}, got {found}"
+                self._implied(rule_id, message, expected, found)
+                return value[:index]
+        return value
+
+    def item_tensor(self, value: Any, index: int, field: str, name: str) -> Any:
+        """A tensor of an item of a list, or None where there is no such item."""
+        if index >= len(value):
+            return None
+        self._tensors[name] = getattr(value[index], field)
+        return self._tensors[name]
+
+    def item_integer(self, value: Any, index: int, field: str) -> int:
+        """An integer of an item of a list, or 0 where there is no such item."""
+        return getattr(value[index], field) if index < len(value) else 0
+
+    def item_extent(self, tensor: Any, axis: int, *, in_bytes: bool = False) -> int | None:
+        """A dimension of an item's tensor; None where it has no such dimension."""
+        if tensor is None:
+            return 0
+        if axis >= tensor.dim():
+            return None
+        return int(tensor.shape[axis]) * (tensor.itemsize if in_bytes else 1)
+
+    def has_axes(self, name: str, count: int) -> bool:
+        """Whether a tensor is known to have so many dimensions or more."""
+        return name in self._tensors and self._tensors[name].dim() >= count
 
     def size_type(self, rule_id: str, name: str, value: Any) -> int | None:
         """A size that was given is an int."""
@@ -281,43 +352,62 @@ class Inspection:
         """Whether a tensor is known to have this rank, so that its dimensions may be read."""
         return name in self._tensors and self._tensors[name].dim() == rank
 
-    def contiguous(self, rule_id: str, name: str) -> None:
+    def contiguous(self, rule_id: str, name: str, *, text: str = "") -> None:
         """A tensor's elements follow each other in memory."""
         tensor = self._tensors.get(name)
         if tensor is not None and not tensor.is_contiguous():
             actual = f"strides {tuple(tensor.stride())} for shape {tuple(tensor.shape)}"
-            self._implied(rule_id, f"{name} must be contiguous", "contiguous", actual)
+            message = _worded(text, f"{name} must be contiguous", name, "contiguous", actual)
+            self._implied(rule_id, message, "contiguous", actual)
 
-    def dtype(self, rule_id: str, name: str, wanted: torch.dtype) -> None:
+    def dtype(self, rule_id: str, name: str, wanted: torch.dtype, *, text: str = "") -> None:
         """A tensor's elements have this type."""
         tensor = self._tensors.get(name)
         if tensor is not None and tensor.dtype is not wanted:
             message = f"{name} must have dtype {wanted}, got {tensor.dtype}"
+            message = _worded(text, message, name, str(wanted), str(tensor.dtype))
             self._implied(rule_id, message, str(wanted), str(tensor.dtype))
 
-    def rank(self, rule_id: str, name: str, wanted: int) -> None:
+    def rank(self, rule_id: str, name: str, wanted: int, *, text: str = "") -> None:
         """A tensor has this many dimensions."""
         tensor = self._tensors.get(name)
         if tensor is not None and tensor.dim() != wanted:
             shape = tuple(tensor.shape)
             message = f"{name} must be {wanted}-D, got shape {shape}"
+            message = _worded(text, message, name, f"{wanted}-D", str(shape))
             self._implied(rule_id, message, f"{wanted}-D", str(shape))
 
     def length(
-        self, rule_id: str, name: str, rank: int, axis: int, wanted: int | None, size: str = ""
+        self,
+        rule_id: str,
+        name: str,
+        rank: int,
+        axis: int,
+        wanted: int | None,
+        size: str = "",
+        *,
+        text: str = "",
     ) -> None:
         """A dimension has exactly this extent; `size` is its name, where it has one."""
         found = self._extent(name, rank, axis, wanted)
         if found is not None and found != wanted:
-            self._extent_broken(rule_id, name, rank, axis, str(wanted), found, size)
+            self._extent_broken(rule_id, name, rank, axis, str(wanted), found, size, text)
 
     def at_least(
-        self, rule_id: str, name: str, rank: int, axis: int, wanted: int | None, size: str = ""
+        self,
+        rule_id: str,
+        name: str,
+        rank: int,
+        axis: int,
+        wanted: int | None,
+        size: str = "",
+        *,
+        text: str = "",
     ) -> None:
         """A dimension has this extent or more."""
         found = self._extent(name, rank, axis, wanted)
         if found is not None and wanted is not None and found < wanted:
-            self._extent_broken(rule_id, name, rank, axis, f">= {wanted}", found, size)
+            self._extent_broken(rule_id, name, rank, axis, f">= {wanted}", found, size, text)
 
     def _extent(self, name: str, rank: int, axis: int, wanted: int | None) -> int | None:
         if wanted is None or not self.ranked(name, rank):
@@ -325,17 +415,27 @@ class Inspection:
         return int(self._tensors[name].shape[axis])
 
     def _extent_broken(
-        self, rule_id: str, name: str, rank: int, axis: int, wanted: str, found: int, size: str
+        self,
+        rule_id: str,
+        name: str,
+        rank: int,
+        axis: int,
+        wanted: str,
+        found: int,
+        size: str,
+        text: str,
     ) -> None:
         what = "length" if rank == 1 else f"shape[{axis}]"
         bound = self._sizes.get(size)
         expected = f"{wanted}, which is {size} (from {bound.binder})" if bound else wanted
         message = f"{name} {what} must be {wanted}, got {found}"
+        message = _worded(text, message, name, wanted, str(found))
         self._implied(rule_id, message, expected, str(found))
 
-    def device(self, rule_id: str, name: str, reference: str) -> None:
+    def device(self, rule_id: str, name: str, reference: str, *, text: str = "") -> None:
         """A tensor is where the reference tensor is."""
         tensor, wanted = self._tensors.get(name), self._tensors.get(reference)
         if tensor is not None and wanted is not None and tensor.device != wanted.device:
             message = f"{name} must be on {reference}'s device {wanted.device}, got {tensor.device}"
+            message = _worded(text, message, name, str(wanted.device), str(tensor.device))
             self._implied(rule_id, message, str(wanted.device), str(tensor.device))

@@ -22,6 +22,8 @@ class Implied:
     argument: str
     name: str
     expected: str
+    message: str = ""
+    """Words of its own; empty for its kind's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def explain(rule_id: str | None = None) -> str:
     if rule_id in WRITTEN:
         return WRITTEN[rule_id]
     if rule_id in IMPLIED:
-        return _filled(KINDS[IMPLIED[rule_id].kind], rule_id)
+        return _filled(_worded(KINDS[IMPLIED[rule_id].kind], IMPLIED[rule_id]), rule_id)
     near = difflib.get_close_matches(rule_id, [*WRITTEN, *IMPLIED], n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise UnknownRuleError(f"there is no rule {rule_id}{hint}")
@@ -56,6 +58,15 @@ def fix_of(rule_id: str) -> str:
     if rule_id in IMPLIED:
         return _filled(FIXES[IMPLIED[rule_id].kind], rule_id)
     return FIXES.get(rule_id, "")
+
+
+def _worded(text: str, rule: Implied) -> str:
+    """A kind's text with the message that a rule has of its own, on the second line."""
+    if not rule.message:
+        return text
+    head, message, *rest = text.split("\n")
+    prefix = message[: len(message) - len(message.lstrip())] + "kv-canary: "
+    return "\n".join([head, prefix + rule.message, *rest])
 
 
 def _filled(text: str, rule_id: str) -> str:
@@ -119,6 +130,105 @@ Wrong
 
 Right
   WritePlan.allocate(write_req_capacity=1, device=device)
+""",
+    "RealKvSource.page_size_positive": """\
+RealKvSource.page_size_positive
+  kv-canary: RealKvSource.page_size must be >= 1, got {page_size}
+
+Checked by RealKvSource, about page_size.
+Rule: page_size is at least 1.
+
+A row of the cache holds the slots of one page.
+
+Likely causes
+  - A page size read from a configuration that is not loaded yet.
+
+What to do
+  - Pass the number of slots in a row; 1 for a cache that is not paged.
+
+Wrong
+  RealKvSource(page_size=0, ...)
+
+Right
+  RealKvSource(page_size=1, ...)
+""",
+    "RealKvSource.num_bytes_per_token_multiple_of_16": """\
+RealKvSource.num_bytes_per_token_multiple_of_16
+  kv-canary: RealKvSource.num_bytes_per_token must be a positive multiple of 16, got
+    {num_bytes_per_token}
+
+Checked by RealKvSource, about num_bytes_per_token.
+Rule: num_bytes_per_token is at least 1, and num_bytes_per_token % 16 equals 0.
+
+Kernels read the cache in pieces of 16 bytes, and each slot begins with one.
+
+Likely causes
+  - Elements counted where bytes are wanted.
+  - A head size whose bytes are no multiple of 16.
+
+What to do
+  - Pass heads * head_dim * itemsize, or the bytes of a view that is a multiple of 16 wide.
+
+Wrong
+  RealKvSource(num_bytes_per_token=24, ...)
+
+Right
+  RealKvSource(num_bytes_per_token=32, ...)
+""",
+    "RealKvSource.read_bytes_within_token": """\
+RealKvSource.read_bytes_within_token
+  kv-canary: RealKvSource.read_bytes must be a positive multiple of 16 in (0,
+    num_bytes_per_token={num_bytes_per_token}], got {read_bytes}
+
+Checked by RealKvSource, about read_bytes.
+Rule: read_bytes is greater than 0 and at most num_bytes_per_token, and read_bytes % 16 equals 0.
+
+The hash covers whole pieces of 16 bytes of a slot, and nothing of the next slot.
+
+Likely causes
+  - A sample of a few bytes that was not rounded up.
+  - The bytes of a whole page passed for those of a token.
+
+What to do
+  - Pass num_bytes_per_token, or a smaller multiple of 16.
+
+Wrong
+  RealKvSource(num_bytes_per_token=32, read_bytes=48, ...)
+
+Right
+  RealKvSource(num_bytes_per_token=32, read_bytes=32, ...)
+""",
+    "RealKvSource.tensor_at_least_2_d": """\
+RealKvSource.tensor_at_least_2_d
+  kv-canary: RealKvSource.tensor must be at least 2-D, got shape {shape(tensor)}
+
+Checked by RealKvSource, about tensor.
+Rule: tensor.dim() is at least 2.
+
+A source has rows, one a page, and bytes in them.
+
+Likely causes
+  - A flat view of the cache.
+
+What to do
+  - Pass a view of one row a page: cache.view(num_pages, -1).
+""",
+    "RealKvSource.row_stride_multiple_of_16": """\
+RealKvSource.row_stride_multiple_of_16
+  kv-canary: RealKvSource.tensor row stride must be a multiple of 16 bytes, got {stride(tensor, 0) *
+    itemsize(tensor)} bytes (shape={shape(tensor)}, strides={strides(tensor)},
+    dtype={dtype(tensor)})
+
+Checked by RealKvSource, about tensor.
+Rule: tensor.stride(0) * tensor.itemsize % 16 equals 0.
+
+Each row begins at a multiple of 16 bytes, so that pieces of 16 bytes are aligned.
+
+Likely causes
+  - A slice of columns of a cache whose rows are no multiple of 16 bytes.
+
+What to do
+  - Make the cache with rows that are a multiple of 16 bytes; the rest of a row is a hole.
 """,
     "plan.lut_required_with_window": """\
 plan.lut_required_with_window
@@ -582,6 +692,218 @@ Wrong
 Right
   launch_plan_rotation_kernel(verify_capacity=0, ...)
 """,
+    "verify.at_most_4_real_kv_sources": """\
+verify.at_most_4_real_kv_sources
+  kv-canary: at most {MAX_REAL_KV_SOURCES} RealKvSource entries supported, got
+    {count(context.real_kv_sources)}
+
+Checked by launch_canary_verify_kernel, about context.real_kv_sources.
+Rule: the length of context.real_kv_sources is at most MAX_REAL_KV_SOURCES (4).
+
+A kernel takes MAX_REAL_KV_SOURCES addresses; the hash covers no more sources.
+
+Likely causes
+  - One source a layer, where a source is meant to cover many.
+
+What to do
+  - Pass the caches of a few layers, or a view that lays several caches side by side.
+""",
+    "verify.source_rows_packed": """\
+verify.source_rows_packed
+  kv-canary: real_kv_sources[i].tensor rows must be packed (stride(-1) == 1), got strides
+    {strides(context.real_kv_sources[i].tensor)}
+
+Checked by launch_canary_verify_kernel, about context.real_kv_sources[i].tensor.
+Rule: context.real_kv_sources[i].tensor.stride(-1) equals 1.
+
+The bytes of a row follow each other in memory.
+
+Likely causes
+  - A transposed cache, or a slice with a step.
+
+What to do
+  - Pass a view whose last dimension is contiguous.
+""",
+    "verify.source_2_d": """\
+verify.source_2_d
+  kv-canary: real_kv_sources[i].tensor (viewed as uint8) must be 2-D, got
+    {rank(context.real_kv_sources[i].tensor)}-D
+
+Checked by launch_canary_verify_kernel, about context.real_kv_sources[i].tensor.
+Rule: context.real_kv_sources[i].tensor.dim() equals 2.
+
+A source has rows, one a page, and bytes in them.
+
+Likely causes
+  - A cache with heads and head size as dimensions of their own.
+
+What to do
+  - Pass a view of one row a page: cache.view(num_pages, -1).
+""",
+    "verify.source_aligned": """\
+verify.source_aligned
+  kv-canary: real_kv_sources[i].tensor must start on a 16-byte boundary
+
+Checked by launch_canary_verify_kernel, about context.real_kv_sources[i].tensor.
+Rule: context.real_kv_sources[i].tensor.data_ptr() % 16 equals 0.
+
+Kernels read the cache in pieces of 16 bytes.
+
+Likely causes
+  - A view that begins in the middle of a row, at an element that is no multiple of 16 bytes.
+
+What to do
+  - Let the view begin at a multiple of 16 bytes.
+""",
+    "verify.source_row_holds_page": """\
+verify.source_row_holds_page
+  kv-canary: real_kv_sources[i].tensor rows hold {source_row_bytes} bytes, need page_size *
+    num_bytes_per_token = {source_page_size * source_num_bytes_per_token}
+
+Checked by launch_canary_verify_kernel, about context.real_kv_sources[i].tensor.
+Rule: source_row_bytes is at least source_page_size * source_num_bytes_per_token.
+
+All slots of a page lie in its row.
+
+Likely causes
+  - A page size of another pool.
+  - Bytes of K and V together, for a cache that holds one of them.
+
+What to do
+  - Pass the page size and bytes per token that the cache was made with.
+""",
+    "verify.source_covers_slots": """\
+verify.source_covers_slots
+  kv-canary: real_kv_sources[i].tensor covers {source_pages * source_page_size} slots, needs
+    {num_slots}
+
+Checked by launch_canary_verify_kernel, about context.real_kv_sources[i].tensor.
+Rule: source_pages * source_page_size is at least num_slots.
+
+Each slot that has a canary has bytes in every source.
+
+Likely causes
+  - A source of the sliding-window pool beside canaries of the full pool, or the reverse.
+
+What to do
+  - Pass the cache that the canary buffer belongs to.
+""",
+    "verify.canary_slot_stride_aligned": """\
+verify.canary_slot_stride_aligned
+  kv-canary: canary_buf slot stride and start must be multiples of 16 bytes, got {slot_stride_bytes}
+
+Checked by launch_canary_verify_kernel, about context.canary_buf.
+Rule: slot_stride_bytes % 16 equals 0.
+
+Canaries are read in pieces of 16 bytes.
+
+Likely causes
+  - Room for other bytes beside each canary that is no multiple of 16.
+
+What to do
+  - Make the buffer with 32 bytes a slot, or a larger multiple of 16.
+
+Wrong
+  launch_canary_verify_kernel(context=VerifyOrWriteContext(canary_buf=torch.empty(1, 36,
+    dtype=torch.uint8, device=device), ...), ...)
+
+Right
+  launch_canary_verify_kernel(context=VerifyOrWriteContext(canary_buf=torch.empty(1, 48,
+    dtype=torch.uint8, device=device), ...), ...)
+""",
+    "verify.canary_start_aligned": """\
+verify.canary_start_aligned
+  kv-canary: canary_buf slot stride and start must be multiples of 16 bytes, got
+    {address(context.canary_buf) % 16}
+
+Checked by launch_canary_verify_kernel, about context.canary_buf.
+Rule: context.canary_buf.data_ptr() % 16 equals 0.
+
+Canaries are read in pieces of 16 bytes.
+
+Likely causes
+  - A view that begins inside another buffer.
+
+What to do
+  - Let the buffer begin where an allocation begins, or a multiple of 16 bytes after.
+""",
+    "verify.canary_slot_holds_fields": """\
+verify.canary_slot_holds_fields
+  kv-canary: canary_buf slot stride must hold at least {CANARY_FIELDS_PER_SLOT} int64 fields, got
+    {slot_stride_bytes // 8}
+
+Checked by launch_canary_verify_kernel, about context.canary_buf.
+Rule: slot_stride_bytes // 8 is at least CANARY_FIELDS_PER_SLOT (4).
+
+A canary is token, position, chain hash and real-KV hash.
+
+Likely causes
+  - A buffer of one hash a slot.
+
+What to do
+  - Make the buffer with 32 bytes a slot, or more.
+
+Wrong
+  launch_canary_verify_kernel(context=VerifyOrWriteContext(canary_buf=torch.empty(1, 16,
+    dtype=torch.uint8, device=device), ...), ...)
+
+Right
+  launch_canary_verify_kernel(context=VerifyOrWriteContext(canary_buf=torch.empty(1, 32,
+    dtype=torch.uint8, device=device), ...), ...)
+""",
+    "write.expected_inputs_required": """\
+write.expected_inputs_required
+  kv-canary: expected input tensors are required when enable_write_input_assert=True
+
+Checked by launch_canary_write_kernel, about expected_input_tokens.
+Rule: if enable_write_input_assert is true, then expected_input_tokens is given, and
+  expected_input_positions is given.
+
+There is nothing to compare the inputs with.
+
+Likely causes
+  - The assertion switched on where only the engine's own inputs are at hand.
+
+What to do
+  - Pass expected_input_tokens and expected_input_positions.
+  - Pass enable_write_input_assert=False.
+
+Wrong
+  launch_canary_write_kernel(expected_input_tokens=None, expected_input_positions=None,
+    enable_write_input_assert=True, ...)
+
+Right
+  launch_canary_write_kernel(expected_input_tokens=torch.empty(1, dtype=torch.int64, device=device),
+    expected_input_positions=torch.empty(1, dtype=torch.int64, device=device),
+    enable_write_input_assert=True, ...)
+""",
+    "write.expected_inputs_absent": """\
+write.expected_inputs_absent
+  kv-canary: expected input tensors must be None when enable_write_input_assert=False
+
+Checked by launch_canary_write_kernel, about expected_input_tokens.
+Rule: if enable_write_input_assert is false, then expected_input_tokens is not given, and
+  expected_input_positions is not given.
+
+What is passed would not be compared, and somebody believes that it is.
+
+Likely causes
+  - The assertion switched off, and its tensors still passed.
+
+What to do
+  - Pass enable_write_input_assert=True.
+  - Pass None for both.
+
+Wrong
+  launch_canary_write_kernel(expected_input_tokens=torch.empty(1, dtype=torch.int64, device=device),
+    expected_input_positions=torch.empty(1, dtype=torch.int64, device=device),
+    enable_write_input_assert=False, ...)
+
+Right
+  launch_canary_write_kernel(expected_input_tokens=torch.empty(1, dtype=torch.int64, device=device),
+    expected_input_positions=torch.empty(1, dtype=torch.int64, device=device),
+    enable_write_input_assert=True, ...)
+""",
     "backend.cold_kernel": """\
 backend.cold_kernel
   kv-canary: the ... kernel is not loaded on ... and this stream is capturing a graph; call warm_up
@@ -706,6 +1028,20 @@ Likely causes
 What to do
   - Pass {expected}.
 """,
+    "items": """\
+{rule}
+  kv-canary: {name}[...] must be {expected}, got ...
+
+Checked by {owner}, about {argument}.
+
+Each item of the list is of one kind.
+
+Likely causes
+  - A bare tensor where the struct that describes it belongs.
+
+What to do
+  - Make {expected} around each item.
+""",
     "size_type": """\
 {rule}
   kv-canary: {name} must be int, got ...
@@ -827,6 +1163,7 @@ What to do
 FIXES: dict[str, str] = {
     "required": "Pass {expected}.",
     "type": "Pass {expected}.",
+    "items": "Make {expected} around each item.",
     "size_type": "Leave {name} out: it is read from the arguments.",
     "int64": "Pass {expected}.",
     "non_negative": "Pass 0 for none, or how many there are to be.",
@@ -842,6 +1179,19 @@ FIXES: dict[str, str] = {
     ),
     "WritePlan.write_req_capacity_positive": (
         "Pass the largest batch that one step may hold, padding included."
+    ),
+    "RealKvSource.page_size_positive": (
+        "Pass the number of slots in a row; 1 for a cache that is not paged."
+    ),
+    "RealKvSource.num_bytes_per_token_multiple_of_16": (
+        "Pass heads * head_dim * itemsize, or the bytes of a view that is a multiple of 16 wide."
+    ),
+    "RealKvSource.read_bytes_within_token": (
+        "Pass num_bytes_per_token, or a smaller multiple of 16."
+    ),
+    "RealKvSource.tensor_at_least_2_d": "Pass a view of one row a page: cache.view(num_pages, -1).",
+    "RealKvSource.row_stride_multiple_of_16": (
+        "Make the cache with rows that are a multiple of 16 bytes; the rest of a row is a hole."
     ),
     "plan.lut_required_with_window": "Pass the table from full slots to window slots.",
     "plan.bs_within_block": "Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.",
@@ -887,6 +1237,25 @@ FIXES: dict[str, str] = {
     ),
     "plan_rotation.bs_range": "Plan in chunks of at most PLAN_BS_BLOCK_SIZE requests.",
     "plan_rotation.verify_capacity_non_negative": "Pass the length of the plan's verify arrays.",
+    "verify.at_most_4_real_kv_sources": (
+        "Pass the caches of a few layers, or a view that lays several caches side by side."
+    ),
+    "verify.source_rows_packed": "Pass a view whose last dimension is contiguous.",
+    "verify.source_2_d": "Pass a view of one row a page: cache.view(num_pages, -1).",
+    "verify.source_aligned": "Let the view begin at a multiple of 16 bytes.",
+    "verify.source_row_holds_page": (
+        "Pass the page size and bytes per token that the cache was made with."
+    ),
+    "verify.source_covers_slots": "Pass the cache that the canary buffer belongs to.",
+    "verify.canary_slot_stride_aligned": (
+        "Make the buffer with 32 bytes a slot, or a larger multiple of 16."
+    ),
+    "verify.canary_start_aligned": (
+        "Let the buffer begin where an allocation begins, or a multiple of 16 bytes after."
+    ),
+    "verify.canary_slot_holds_fields": "Make the buffer with 32 bytes a slot, or more.",
+    "write.expected_inputs_required": "Pass expected_input_tokens and expected_input_positions.",
+    "write.expected_inputs_absent": "Pass enable_write_input_assert=True.",
     "backend.cold_kernel": "Call warm_up(device) once before the capture.",
     "backend.device": "Put the tensors on the CPU or on a GPU that Triton supports.",
     "backend.name": "Unset KV_CANARY_BACKEND, or set it to torch or triton.",
@@ -940,6 +1309,125 @@ IMPLIED: dict[str, Implied] = {
         "write_req_capacity",
         "write_req_capacity",
         "an int in [-2**63, 2**63 - 1]",
+    ),
+    "RealKvSource.tensor.required": Implied(
+        "required",
+        "RealKvSource",
+        "tensor",
+        "RealKvSource.tensor",
+        "a torch.Tensor",
+    ),
+    "RealKvSource.tensor.type": Implied(
+        "type",
+        "RealKvSource",
+        "tensor",
+        "RealKvSource.tensor",
+        "a torch.Tensor",
+    ),
+    "RealKvSource.page_size.required": Implied(
+        "required",
+        "RealKvSource",
+        "page_size",
+        "RealKvSource.page_size",
+        "int",
+    ),
+    "RealKvSource.page_size.type": Implied(
+        "type",
+        "RealKvSource",
+        "page_size",
+        "RealKvSource.page_size",
+        "int",
+    ),
+    "RealKvSource.page_size.int64": Implied(
+        "int64",
+        "RealKvSource",
+        "page_size",
+        "RealKvSource.page_size",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "RealKvSource.num_bytes_per_token.required": Implied(
+        "required",
+        "RealKvSource",
+        "num_bytes_per_token",
+        "RealKvSource.num_bytes_per_token",
+        "int",
+    ),
+    "RealKvSource.num_bytes_per_token.type": Implied(
+        "type",
+        "RealKvSource",
+        "num_bytes_per_token",
+        "RealKvSource.num_bytes_per_token",
+        "int",
+    ),
+    "RealKvSource.num_bytes_per_token.int64": Implied(
+        "int64",
+        "RealKvSource",
+        "num_bytes_per_token",
+        "RealKvSource.num_bytes_per_token",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "RealKvSource.read_bytes.required": Implied(
+        "required",
+        "RealKvSource",
+        "read_bytes",
+        "RealKvSource.read_bytes",
+        "int",
+    ),
+    "RealKvSource.read_bytes.type": Implied(
+        "type",
+        "RealKvSource",
+        "read_bytes",
+        "RealKvSource.read_bytes",
+        "int",
+    ),
+    "RealKvSource.read_bytes.int64": Implied(
+        "int64",
+        "RealKvSource",
+        "read_bytes",
+        "RealKvSource.read_bytes",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "launch_count.kernel_run_counter.required": Implied(
+        "required",
+        "launch_launch_count_kernel",
+        "kernel_run_counter",
+        "kernel_run_counter",
+        "a torch.Tensor",
+    ),
+    "launch_count.kernel_run_counter.type": Implied(
+        "type",
+        "launch_launch_count_kernel",
+        "kernel_run_counter",
+        "kernel_run_counter",
+        "a torch.Tensor",
+    ),
+    "launch_count.kernel_run_counter.contiguous": Implied(
+        "contiguous",
+        "launch_launch_count_kernel",
+        "kernel_run_counter",
+        "kernel_run_counter",
+        "a contiguous tensor",
+    ),
+    "launch_count.kernel_run_counter.dtype": Implied(
+        "dtype",
+        "launch_launch_count_kernel",
+        "kernel_run_counter",
+        "kernel_run_counter",
+        "torch.int64",
+    ),
+    "launch_count.kernel_run_counter.rank": Implied(
+        "rank",
+        "launch_launch_count_kernel",
+        "kernel_run_counter",
+        "kernel_run_counter",
+        "1-D",
+    ),
+    "launch_count.kernel_run_counter.length": Implied(
+        "length",
+        "launch_launch_count_kernel",
+        "kernel_run_counter",
+        "kernel_run_counter",
+        "1",
     ),
     "plan.verify_plan_out.required": Implied(
         "required",
@@ -3507,9 +3995,2067 @@ IMPLIED: dict[str, Implied] = {
         "verify_total",
         "verify_rotation's device",
     ),
+    "scatter_req_token_ids.flat_in.required": Implied(
+        "required",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.flat_in.type": Implied(
+        "type",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.offsets.required": Implied(
+        "required",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.offsets.type": Implied(
+        "type",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.req_pool_indices.required": Implied(
+        "required",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.req_pool_indices.type": Implied(
+        "type",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.pool_out.required": Implied(
+        "required",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.pool_out.type": Implied(
+        "type",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.column_starts.type": Implied(
+        "type",
+        "launch_scatter_req_token_ids_kernel",
+        "column_starts",
+        "column_starts",
+        "a torch.Tensor",
+    ),
+    "scatter_req_token_ids.token_count.type": Implied(
+        "size_type",
+        "launch_scatter_req_token_ids_kernel",
+        "token_count",
+        "token_count",
+        "int",
+    ),
+    "scatter_req_token_ids.bs.type": Implied(
+        "size_type",
+        "launch_scatter_req_token_ids_kernel",
+        "bs",
+        "bs",
+        "int",
+    ),
+    "scatter_req_token_ids.pool_rows.type": Implied(
+        "size_type",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_rows",
+        "pool_rows",
+        "int",
+    ),
+    "scatter_req_token_ids.pool_columns.type": Implied(
+        "size_type",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_columns",
+        "pool_columns",
+        "int",
+    ),
+    "scatter_req_token_ids.flat_in.rank": Implied(
+        "rank",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "1-D",
+        "scatter_req_token_ids flat_in must be 1-D, got shape ...",
+    ),
+    "scatter_req_token_ids.offsets.rank": Implied(
+        "rank",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "1-D",
+        "scatter_req_token_ids offsets must be 1-D, got shape ...",
+    ),
+    "scatter_req_token_ids.req_pool_indices.rank": Implied(
+        "rank",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "1-D",
+        "scatter_req_token_ids req_pool_indices must be 1-D, got shape ...",
+    ),
+    "scatter_req_token_ids.pool_out.rank": Implied(
+        "rank",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "2-D",
+        "scatter_req_token_ids pool_out must be 2-D, got shape ...",
+    ),
+    "scatter_req_token_ids.column_starts.rank": Implied(
+        "rank",
+        "launch_scatter_req_token_ids_kernel",
+        "column_starts",
+        "column_starts",
+        "1-D",
+        "scatter_req_token_ids column_starts must be 1-D, got shape ...",
+    ),
+    "scatter_req_token_ids.flat_in.dtype": Implied(
+        "dtype",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "torch.int64",
+        "scatter_req_token_ids flat_in must be int64, got ...",
+    ),
+    "scatter_req_token_ids.offsets.dtype": Implied(
+        "dtype",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "torch.int64",
+        "scatter_req_token_ids offsets must be int64, got ...",
+    ),
+    "scatter_req_token_ids.req_pool_indices.dtype": Implied(
+        "dtype",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "torch.int64",
+        "scatter_req_token_ids req_pool_indices must be int64, got ...",
+    ),
+    "scatter_req_token_ids.pool_out.dtype": Implied(
+        "dtype",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "torch.int32",
+        "scatter_req_token_ids pool_out must be int32, got ...",
+    ),
+    "scatter_req_token_ids.column_starts.dtype": Implied(
+        "dtype",
+        "launch_scatter_req_token_ids_kernel",
+        "column_starts",
+        "column_starts",
+        "torch.int64",
+        "scatter_req_token_ids column_starts must be int64, got ...",
+    ),
+    "scatter_req_token_ids.flat_in.length": Implied(
+        "length",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "token_count",
+    ),
+    "scatter_req_token_ids.offsets.length": Implied(
+        "length",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "bs + 1",
+        "scatter_req_token_ids offsets length ... != bs+1 (bs + 1)",
+    ),
+    "scatter_req_token_ids.req_pool_indices.length": Implied(
+        "length",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "bs",
+    ),
+    "scatter_req_token_ids.pool_out.row_length": Implied(
+        "length",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "pool_rows",
+    ),
+    "scatter_req_token_ids.pool_out.column_length": Implied(
+        "length",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "pool_columns",
+    ),
+    "scatter_req_token_ids.column_starts.length": Implied(
+        "length",
+        "launch_scatter_req_token_ids_kernel",
+        "column_starts",
+        "column_starts",
+        "bs",
+    ),
+    "scatter_req_token_ids.flat_in.contiguous": Implied(
+        "contiguous",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "a contiguous tensor",
+    ),
+    "scatter_req_token_ids.offsets.contiguous": Implied(
+        "contiguous",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "a contiguous tensor",
+    ),
+    "scatter_req_token_ids.req_pool_indices.contiguous": Implied(
+        "contiguous",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "a contiguous tensor",
+    ),
+    "scatter_req_token_ids.pool_out.contiguous": Implied(
+        "contiguous",
+        "launch_scatter_req_token_ids_kernel",
+        "pool_out",
+        "pool_out",
+        "a contiguous tensor",
+    ),
+    "scatter_req_token_ids.column_starts.contiguous": Implied(
+        "contiguous",
+        "launch_scatter_req_token_ids_kernel",
+        "column_starts",
+        "column_starts",
+        "a contiguous tensor",
+    ),
+    "scatter_req_token_ids.flat_in.device": Implied(
+        "device",
+        "launch_scatter_req_token_ids_kernel",
+        "flat_in",
+        "flat_in",
+        "pool_out's device",
+    ),
+    "scatter_req_token_ids.offsets.device": Implied(
+        "device",
+        "launch_scatter_req_token_ids_kernel",
+        "offsets",
+        "offsets",
+        "pool_out's device",
+    ),
+    "scatter_req_token_ids.req_pool_indices.device": Implied(
+        "device",
+        "launch_scatter_req_token_ids_kernel",
+        "req_pool_indices",
+        "req_pool_indices",
+        "pool_out's device",
+    ),
+    "scatter_req_token_ids.column_starts.device": Implied(
+        "device",
+        "launch_scatter_req_token_ids_kernel",
+        "column_starts",
+        "column_starts",
+        "pool_out's device",
+    ),
+    "verify.context.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context",
+        "context",
+        "a VerifyOrWriteContext",
+    ),
+    "verify.context.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context",
+        "context",
+        "a VerifyOrWriteContext",
+    ),
+    "verify.context.canary_buf.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "a torch.Tensor",
+    ),
+    "verify.context.canary_buf.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "a torch.Tensor",
+    ),
+    "verify.context.violation_ring.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "a torch.Tensor",
+    ),
+    "verify.context.violation_ring.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "a torch.Tensor",
+    ),
+    "verify.context.violation_write_index.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "a torch.Tensor",
+    ),
+    "verify.context.violation_write_index.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "a torch.Tensor",
+    ),
+    "verify.context.slot_run_counter.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "a torch.Tensor",
+    ),
+    "verify.context.slot_run_counter.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "a torch.Tensor",
+    ),
+    "verify.context.kernel_run_counter.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "a torch.Tensor",
+    ),
+    "verify.context.kernel_run_counter.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "a torch.Tensor",
+    ),
+    "verify.context.enable_chain_position_assert.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "a torch.Tensor",
+    ),
+    "verify.context.enable_chain_position_assert.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "a torch.Tensor",
+    ),
+    "verify.context.evidence_ring.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "a torch.Tensor",
+    ),
+    "verify.context.workspace.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.workspace",
+        "workspace",
+        "a torch.Tensor",
+    ),
+    "verify.context.kernel_kind.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.kernel_kind",
+        "kernel_kind",
+        "int",
+    ),
+    "verify.context.kernel_kind.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.kernel_kind",
+        "kernel_kind",
+        "int",
+    ),
+    "verify.context.real_kv_hash_mode.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.real_kv_hash_mode",
+        "real_kv_hash_mode",
+        "a RealKvHashMode",
+    ),
+    "verify.context.real_kv_hash_mode.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.real_kv_hash_mode",
+        "real_kv_hash_mode",
+        "a RealKvHashMode",
+    ),
+    "verify.context.hash_format.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.hash_format",
+        "hash_format",
+        "one of serial/parallel",
+    ),
+    "verify.context.hash_format.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.hash_format",
+        "hash_format",
+        "one of serial/parallel",
+    ),
+    "verify.context.real_kv_sources.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "context.real_kv_sources",
+        "real_kv_sources",
+        "a tuple or list of RealKvSource",
+    ),
+    "verify.context.real_kv_sources.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "context.real_kv_sources",
+        "real_kv_sources",
+        "a tuple or list of RealKvSource",
+    ),
+    "verify.context.real_kv_sources.items": Implied(
+        "items",
+        "launch_canary_verify_kernel",
+        "context.real_kv_sources",
+        "real_kv_sources",
+        "a RealKvSource",
+    ),
+    "verify.plan.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan",
+        "plan",
+        "a VerifyPlan",
+    ),
+    "verify.plan.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan",
+        "plan",
+        "a VerifyPlan",
+    ),
+    "verify.plan.verify_slot_indices.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_slot_indices.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_expected_tokens.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_expected_tokens.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_expected_positions.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_expected_positions.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_prev_slot_indices.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_prev_slot_indices.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_num_valid.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "a torch.Tensor",
+    ),
+    "verify.plan.verify_num_valid.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "a torch.Tensor",
+    ),
+    "verify.plan.enable.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "a torch.Tensor",
+    ),
+    "verify.plan.enable.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "a torch.Tensor",
+    ),
+    "verify.check_verify_expected_token.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "check_verify_expected_token",
+        "check_verify_expected_token",
+        "bool",
+    ),
+    "verify.check_verify_expected_token.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "check_verify_expected_token",
+        "check_verify_expected_token",
+        "bool",
+    ),
+    "verify.report_padding_slot.required": Implied(
+        "required",
+        "launch_canary_verify_kernel",
+        "report_padding_slot",
+        "report_padding_slot",
+        "bool",
+    ),
+    "verify.report_padding_slot.type": Implied(
+        "type",
+        "launch_canary_verify_kernel",
+        "report_padding_slot",
+        "report_padding_slot",
+        "bool",
+    ),
+    "verify.num_slots.type": Implied(
+        "size_type",
+        "launch_canary_verify_kernel",
+        "num_slots",
+        "num_slots",
+        "int",
+    ),
+    "verify.slot_stride_bytes.type": Implied(
+        "size_type",
+        "launch_canary_verify_kernel",
+        "slot_stride_bytes",
+        "slot_stride_bytes",
+        "int",
+    ),
+    "verify.ring_capacity.type": Implied(
+        "size_type",
+        "launch_canary_verify_kernel",
+        "ring_capacity",
+        "ring_capacity",
+        "int",
+    ),
+    "verify.workspace_len.type": Implied(
+        "size_type",
+        "launch_canary_verify_kernel",
+        "workspace_len",
+        "workspace_len",
+        "int",
+    ),
+    "verify.verify_capacity.type": Implied(
+        "size_type",
+        "launch_canary_verify_kernel",
+        "verify_capacity",
+        "verify_capacity",
+        "int",
+    ),
+    "verify.context.kernel_kind.int64": Implied(
+        "int64",
+        "launch_canary_verify_kernel",
+        "context.kernel_kind",
+        "kernel_kind",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "verify.context.canary_buf.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "a contiguous tensor",
+    ),
+    "verify.context.violation_ring.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "a contiguous tensor",
+    ),
+    "verify.context.violation_write_index.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "a contiguous tensor",
+    ),
+    "verify.context.slot_run_counter.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "a contiguous tensor",
+    ),
+    "verify.context.kernel_run_counter.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "a contiguous tensor",
+    ),
+    "verify.context.enable_chain_position_assert.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "a contiguous tensor",
+    ),
+    "verify.context.evidence_ring.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "a contiguous tensor",
+    ),
+    "verify.context.workspace.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "context.workspace",
+        "workspace",
+        "a contiguous tensor",
+    ),
+    "verify.plan.verify_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "a contiguous tensor",
+    ),
+    "verify.plan.verify_expected_tokens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "a contiguous tensor",
+    ),
+    "verify.plan.verify_expected_positions.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "a contiguous tensor",
+    ),
+    "verify.plan.verify_prev_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "a contiguous tensor",
+    ),
+    "verify.plan.verify_num_valid.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "a contiguous tensor",
+    ),
+    "verify.plan.enable.contiguous": Implied(
+        "contiguous",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "a contiguous tensor",
+    ),
+    "verify.context.canary_buf.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "torch.uint8",
+    ),
+    "verify.context.violation_ring.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "torch.int64",
+    ),
+    "verify.context.violation_write_index.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "torch.int32",
+    ),
+    "verify.context.slot_run_counter.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "torch.int64",
+    ),
+    "verify.context.kernel_run_counter.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "torch.int64",
+    ),
+    "verify.context.enable_chain_position_assert.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "torch.int32",
+    ),
+    "verify.context.evidence_ring.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "torch.int64",
+    ),
+    "verify.context.workspace.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "context.workspace",
+        "workspace",
+        "torch.int64",
+    ),
+    "verify.plan.verify_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "torch.int64",
+    ),
+    "verify.plan.verify_expected_tokens.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "torch.int64",
+    ),
+    "verify.plan.verify_expected_positions.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "torch.int64",
+    ),
+    "verify.plan.verify_prev_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "torch.int64",
+    ),
+    "verify.plan.verify_num_valid.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "torch.int32",
+    ),
+    "verify.plan.enable.dtype": Implied(
+        "dtype",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "torch.int32",
+    ),
+    "verify.context.canary_buf.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "2-D",
+    ),
+    "verify.context.canary_buf.slot_length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "num_slots",
+    ),
+    "verify.context.canary_buf.field_length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "slot_stride_bytes",
+    ),
+    "verify.context.violation_ring.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "2-D",
+    ),
+    "verify.context.violation_ring.violation_length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "ring_capacity",
+    ),
+    "verify.context.violation_ring.field_length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "VIOLATION_FIELDS (8)",
+    ),
+    "verify.context.violation_write_index.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "1-D",
+    ),
+    "verify.context.violation_write_index.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "1",
+    ),
+    "verify.context.slot_run_counter.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "1-D",
+    ),
+    "verify.context.slot_run_counter.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "1",
+    ),
+    "verify.context.kernel_run_counter.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "1-D",
+    ),
+    "verify.context.kernel_run_counter.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "1",
+    ),
+    "verify.context.enable_chain_position_assert.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "1-D",
+    ),
+    "verify.context.enable_chain_position_assert.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "1",
+    ),
+    "verify.context.evidence_ring.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "2-D",
+    ),
+    "verify.context.evidence_ring.violation_length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "ring_capacity",
+    ),
+    "verify.context.evidence_ring.field_length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "VIOLATION_FIELDS (8)",
+    ),
+    "verify.context.workspace.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "context.workspace",
+        "workspace",
+        "1-D",
+    ),
+    "verify.context.workspace.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "context.workspace",
+        "workspace",
+        "workspace_len",
+    ),
+    "verify.plan.verify_slot_indices.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "1-D",
+    ),
+    "verify.plan.verify_slot_indices.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "verify_capacity",
+    ),
+    "verify.plan.verify_expected_tokens.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "1-D",
+    ),
+    "verify.plan.verify_expected_tokens.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "verify_capacity",
+    ),
+    "verify.plan.verify_expected_positions.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "1-D",
+    ),
+    "verify.plan.verify_expected_positions.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "verify_capacity",
+    ),
+    "verify.plan.verify_prev_slot_indices.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "1-D",
+    ),
+    "verify.plan.verify_prev_slot_indices.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "verify_capacity",
+    ),
+    "verify.plan.verify_num_valid.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "1-D",
+    ),
+    "verify.plan.verify_num_valid.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "1",
+    ),
+    "verify.plan.enable.rank": Implied(
+        "rank",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "1-D",
+    ),
+    "verify.plan.enable.length": Implied(
+        "length",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "1",
+    ),
+    "verify.context.violation_ring.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "canary_buf's device",
+    ),
+    "verify.context.violation_write_index.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "canary_buf's device",
+    ),
+    "verify.context.slot_run_counter.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "canary_buf's device",
+    ),
+    "verify.context.kernel_run_counter.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "canary_buf's device",
+    ),
+    "verify.context.enable_chain_position_assert.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "canary_buf's device",
+    ),
+    "verify.context.evidence_ring.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "canary_buf's device",
+    ),
+    "verify.context.workspace.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.workspace",
+        "workspace",
+        "canary_buf's device",
+    ),
+    "verify.context.real_kv_sources.tensor.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "context.real_kv_sources[0].tensor",
+        "real_kv_sources[0].tensor",
+        "canary_buf's device",
+    ),
+    "verify.plan.verify_slot_indices.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "plan.verify_slot_indices",
+        "plan.verify_slot_indices",
+        "canary_buf's device",
+    ),
+    "verify.plan.verify_expected_tokens.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_tokens",
+        "plan.verify_expected_tokens",
+        "canary_buf's device",
+    ),
+    "verify.plan.verify_expected_positions.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "plan.verify_expected_positions",
+        "plan.verify_expected_positions",
+        "canary_buf's device",
+    ),
+    "verify.plan.verify_prev_slot_indices.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "plan.verify_prev_slot_indices",
+        "plan.verify_prev_slot_indices",
+        "canary_buf's device",
+    ),
+    "verify.plan.verify_num_valid.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "plan.verify_num_valid",
+        "plan.verify_num_valid",
+        "canary_buf's device",
+    ),
+    "verify.plan.enable.device": Implied(
+        "device",
+        "launch_canary_verify_kernel",
+        "plan.enable",
+        "plan.enable",
+        "canary_buf's device",
+    ),
+    "write.context.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context",
+        "context",
+        "a VerifyOrWriteContext",
+    ),
+    "write.context.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context",
+        "context",
+        "a VerifyOrWriteContext",
+    ),
+    "write.context.canary_buf.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "a torch.Tensor",
+    ),
+    "write.context.canary_buf.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "a torch.Tensor",
+    ),
+    "write.context.violation_ring.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "a torch.Tensor",
+    ),
+    "write.context.violation_ring.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "a torch.Tensor",
+    ),
+    "write.context.violation_write_index.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "a torch.Tensor",
+    ),
+    "write.context.violation_write_index.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "a torch.Tensor",
+    ),
+    "write.context.slot_run_counter.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "a torch.Tensor",
+    ),
+    "write.context.slot_run_counter.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "a torch.Tensor",
+    ),
+    "write.context.kernel_run_counter.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "a torch.Tensor",
+    ),
+    "write.context.kernel_run_counter.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "a torch.Tensor",
+    ),
+    "write.context.enable_chain_position_assert.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "a torch.Tensor",
+    ),
+    "write.context.enable_chain_position_assert.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "a torch.Tensor",
+    ),
+    "write.context.evidence_ring.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "a torch.Tensor",
+    ),
+    "write.context.workspace.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.workspace",
+        "workspace",
+        "a torch.Tensor",
+    ),
+    "write.context.kernel_kind.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.kernel_kind",
+        "kernel_kind",
+        "int",
+    ),
+    "write.context.kernel_kind.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.kernel_kind",
+        "kernel_kind",
+        "int",
+    ),
+    "write.context.real_kv_hash_mode.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.real_kv_hash_mode",
+        "real_kv_hash_mode",
+        "a RealKvHashMode",
+    ),
+    "write.context.real_kv_hash_mode.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.real_kv_hash_mode",
+        "real_kv_hash_mode",
+        "a RealKvHashMode",
+    ),
+    "write.context.hash_format.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.hash_format",
+        "hash_format",
+        "one of serial/parallel",
+    ),
+    "write.context.hash_format.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.hash_format",
+        "hash_format",
+        "one of serial/parallel",
+    ),
+    "write.context.real_kv_sources.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "context.real_kv_sources",
+        "real_kv_sources",
+        "a tuple or list of RealKvSource",
+    ),
+    "write.context.real_kv_sources.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "context.real_kv_sources",
+        "real_kv_sources",
+        "a tuple or list of RealKvSource",
+    ),
+    "write.context.real_kv_sources.items": Implied(
+        "items",
+        "launch_canary_write_kernel",
+        "context.real_kv_sources",
+        "real_kv_sources",
+        "a RealKvSource",
+    ),
+    "write.plan.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "plan",
+        "plan",
+        "a WritePlan",
+    ),
+    "write.plan.type": Implied("type", "launch_canary_write_kernel", "plan", "plan", "a WritePlan"),
+    "write.plan.write_offsets.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "a torch.Tensor",
+    ),
+    "write.plan.write_offsets.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "a torch.Tensor",
+    ),
+    "write.plan.write_seed_slot_indices.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "a torch.Tensor",
+    ),
+    "write.plan.write_seed_slot_indices.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "a torch.Tensor",
+    ),
+    "write.plan.write_num_valid_reqs.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "a torch.Tensor",
+    ),
+    "write.plan.write_num_valid_reqs.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "a torch.Tensor",
+    ),
+    "write.input_ids.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "a torch.Tensor",
+    ),
+    "write.input_ids.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "a torch.Tensor",
+    ),
+    "write.positions.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "a torch.Tensor",
+    ),
+    "write.positions.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "a torch.Tensor",
+    ),
+    "write.out_cache_loc.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "a torch.Tensor",
+    ),
+    "write.out_cache_loc.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "a torch.Tensor",
+    ),
+    "write.enable_write_input_assert.required": Implied(
+        "required",
+        "launch_canary_write_kernel",
+        "enable_write_input_assert",
+        "enable_write_input_assert",
+        "bool",
+    ),
+    "write.enable_write_input_assert.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "enable_write_input_assert",
+        "enable_write_input_assert",
+        "bool",
+    ),
+    "write.expected_input_tokens.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "expected_input_tokens",
+        "expected_input_tokens",
+        "a torch.Tensor",
+    ),
+    "write.expected_input_positions.type": Implied(
+        "type",
+        "launch_canary_write_kernel",
+        "expected_input_positions",
+        "expected_input_positions",
+        "a torch.Tensor",
+    ),
+    "write.num_slots.type": Implied(
+        "size_type",
+        "launch_canary_write_kernel",
+        "num_slots",
+        "num_slots",
+        "int",
+    ),
+    "write.slot_stride_bytes.type": Implied(
+        "size_type",
+        "launch_canary_write_kernel",
+        "slot_stride_bytes",
+        "slot_stride_bytes",
+        "int",
+    ),
+    "write.ring_capacity.type": Implied(
+        "size_type",
+        "launch_canary_write_kernel",
+        "ring_capacity",
+        "ring_capacity",
+        "int",
+    ),
+    "write.workspace_len.type": Implied(
+        "size_type",
+        "launch_canary_write_kernel",
+        "workspace_len",
+        "workspace_len",
+        "int",
+    ),
+    "write.write_req_capacity.type": Implied(
+        "size_type",
+        "launch_canary_write_kernel",
+        "write_req_capacity",
+        "write_req_capacity",
+        "int",
+    ),
+    "write.num_tokens.type": Implied(
+        "size_type",
+        "launch_canary_write_kernel",
+        "num_tokens",
+        "num_tokens",
+        "int",
+    ),
+    "write.context.kernel_kind.int64": Implied(
+        "int64",
+        "launch_canary_write_kernel",
+        "context.kernel_kind",
+        "kernel_kind",
+        "an int in [-2**63, 2**63 - 1]",
+    ),
+    "write.context.canary_buf.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "a contiguous tensor",
+    ),
+    "write.context.violation_ring.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "a contiguous tensor",
+    ),
+    "write.context.violation_write_index.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "a contiguous tensor",
+    ),
+    "write.context.slot_run_counter.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "a contiguous tensor",
+    ),
+    "write.context.kernel_run_counter.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "a contiguous tensor",
+    ),
+    "write.context.enable_chain_position_assert.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "a contiguous tensor",
+    ),
+    "write.context.evidence_ring.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "a contiguous tensor",
+    ),
+    "write.context.workspace.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "context.workspace",
+        "workspace",
+        "a contiguous tensor",
+    ),
+    "write.plan.write_offsets.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "a contiguous tensor",
+    ),
+    "write.plan.write_seed_slot_indices.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "a contiguous tensor",
+    ),
+    "write.plan.write_num_valid_reqs.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "a contiguous tensor",
+    ),
+    "write.input_ids.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "a contiguous tensor",
+    ),
+    "write.positions.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "a contiguous tensor",
+    ),
+    "write.out_cache_loc.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "a contiguous tensor",
+    ),
+    "write.expected_input_tokens.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "expected_input_tokens",
+        "expected_input_tokens",
+        "a contiguous tensor",
+    ),
+    "write.expected_input_positions.contiguous": Implied(
+        "contiguous",
+        "launch_canary_write_kernel",
+        "expected_input_positions",
+        "expected_input_positions",
+        "a contiguous tensor",
+    ),
+    "write.context.canary_buf.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "torch.uint8",
+    ),
+    "write.context.violation_ring.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "torch.int64",
+    ),
+    "write.context.violation_write_index.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "torch.int32",
+    ),
+    "write.context.slot_run_counter.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "torch.int64",
+    ),
+    "write.context.kernel_run_counter.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "torch.int64",
+    ),
+    "write.context.enable_chain_position_assert.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "torch.int32",
+    ),
+    "write.context.evidence_ring.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "torch.int64",
+    ),
+    "write.context.workspace.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "context.workspace",
+        "workspace",
+        "torch.int64",
+    ),
+    "write.plan.write_offsets.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "torch.int64",
+    ),
+    "write.plan.write_seed_slot_indices.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "torch.int64",
+    ),
+    "write.plan.write_num_valid_reqs.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "torch.int32",
+    ),
+    "write.input_ids.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "torch.int64",
+    ),
+    "write.positions.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "torch.int64",
+    ),
+    "write.out_cache_loc.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "torch.int64",
+    ),
+    "write.expected_input_tokens.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "expected_input_tokens",
+        "expected_input_tokens",
+        "torch.int64",
+    ),
+    "write.expected_input_positions.dtype": Implied(
+        "dtype",
+        "launch_canary_write_kernel",
+        "expected_input_positions",
+        "expected_input_positions",
+        "torch.int64",
+    ),
+    "write.context.canary_buf.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "2-D",
+    ),
+    "write.context.canary_buf.slot_length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "num_slots",
+    ),
+    "write.context.canary_buf.field_length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.canary_buf",
+        "canary_buf",
+        "slot_stride_bytes",
+    ),
+    "write.context.violation_ring.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "2-D",
+    ),
+    "write.context.violation_ring.violation_length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "ring_capacity",
+    ),
+    "write.context.violation_ring.field_length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "VIOLATION_FIELDS (8)",
+    ),
+    "write.context.violation_write_index.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "1-D",
+    ),
+    "write.context.violation_write_index.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "1",
+    ),
+    "write.context.slot_run_counter.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "1-D",
+    ),
+    "write.context.slot_run_counter.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "1",
+    ),
+    "write.context.kernel_run_counter.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "1-D",
+    ),
+    "write.context.kernel_run_counter.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "1",
+    ),
+    "write.context.enable_chain_position_assert.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "1-D",
+    ),
+    "write.context.enable_chain_position_assert.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "1",
+    ),
+    "write.context.evidence_ring.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "2-D",
+    ),
+    "write.context.evidence_ring.violation_length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "ring_capacity",
+    ),
+    "write.context.evidence_ring.field_length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "VIOLATION_FIELDS (8)",
+    ),
+    "write.context.workspace.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "context.workspace",
+        "workspace",
+        "1-D",
+    ),
+    "write.context.workspace.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "context.workspace",
+        "workspace",
+        "workspace_len",
+    ),
+    "write.plan.write_offsets.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "1-D",
+    ),
+    "write.plan.write_offsets.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "write_req_capacity + 1",
+    ),
+    "write.plan.write_seed_slot_indices.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "1-D",
+    ),
+    "write.plan.write_seed_slot_indices.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "write_req_capacity",
+    ),
+    "write.plan.write_num_valid_reqs.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "1-D",
+    ),
+    "write.plan.write_num_valid_reqs.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "1",
+    ),
+    "write.input_ids.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "1-D",
+    ),
+    "write.input_ids.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "num_tokens",
+    ),
+    "write.positions.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "1-D",
+    ),
+    "write.positions.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "num_tokens",
+    ),
+    "write.out_cache_loc.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "1-D",
+    ),
+    "write.out_cache_loc.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "num_tokens",
+    ),
+    "write.expected_input_tokens.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "expected_input_tokens",
+        "expected_input_tokens",
+        "1-D",
+    ),
+    "write.expected_input_tokens.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "expected_input_tokens",
+        "expected_input_tokens",
+        "num_tokens",
+    ),
+    "write.expected_input_positions.rank": Implied(
+        "rank",
+        "launch_canary_write_kernel",
+        "expected_input_positions",
+        "expected_input_positions",
+        "1-D",
+    ),
+    "write.expected_input_positions.length": Implied(
+        "length",
+        "launch_canary_write_kernel",
+        "expected_input_positions",
+        "expected_input_positions",
+        "num_tokens",
+    ),
+    "write.context.violation_ring.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.violation_ring",
+        "violation_ring",
+        "canary_buf's device",
+    ),
+    "write.context.violation_write_index.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.violation_write_index",
+        "violation_write_index",
+        "canary_buf's device",
+    ),
+    "write.context.slot_run_counter.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.slot_run_counter",
+        "slot_run_counter",
+        "canary_buf's device",
+    ),
+    "write.context.kernel_run_counter.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.kernel_run_counter",
+        "kernel_run_counter",
+        "canary_buf's device",
+    ),
+    "write.context.enable_chain_position_assert.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.enable_chain_position_assert",
+        "enable_chain_position_assert",
+        "canary_buf's device",
+    ),
+    "write.context.evidence_ring.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.evidence_ring",
+        "evidence_ring",
+        "canary_buf's device",
+    ),
+    "write.context.workspace.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.workspace",
+        "workspace",
+        "canary_buf's device",
+    ),
+    "write.context.real_kv_sources.tensor.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "context.real_kv_sources[0].tensor",
+        "real_kv_sources[0].tensor",
+        "canary_buf's device",
+    ),
+    "write.plan.write_offsets.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "plan.write_offsets",
+        "plan.write_offsets",
+        "canary_buf's device",
+    ),
+    "write.plan.write_seed_slot_indices.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "plan.write_seed_slot_indices",
+        "plan.write_seed_slot_indices",
+        "canary_buf's device",
+    ),
+    "write.plan.write_num_valid_reqs.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "plan.write_num_valid_reqs",
+        "plan.write_num_valid_reqs",
+        "canary_buf's device",
+    ),
+    "write.input_ids.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "input_ids",
+        "input_ids",
+        "canary_buf's device",
+    ),
+    "write.positions.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "positions",
+        "positions",
+        "canary_buf's device",
+    ),
+    "write.out_cache_loc.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "out_cache_loc",
+        "out_cache_loc",
+        "canary_buf's device",
+    ),
+    "write.expected_input_tokens.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "expected_input_tokens",
+        "expected_input_tokens",
+        "canary_buf's device",
+    ),
+    "write.expected_input_positions.device": Implied(
+        "device",
+        "launch_canary_write_kernel",
+        "expected_input_positions",
+        "expected_input_positions",
+        "canary_buf's device",
+    ),
 }
 
 GUARDS: dict[str, tuple[Guard, ...]] = {
+    "launch_count": (
+    ),
     "plan": (
         Guard("req_pool_indices", "requests", "bs", "req_pool_indices_request_in_range"),
         Guard("prefix_lens", "requests", "bs", "prefix_lens_request_in_range"),
@@ -3684,5 +6230,201 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "plan_rotation": (
         Guard("req_pool_indices", "requests", "bs", "req_pool_indices_request_in_range"),
         Guard("prefix_lens", "requests", "bs", "prefix_lens_request_in_range"),
+    ),
+    "scatter_req_token_ids": (
+        Guard("req_pool_indices", "request", "bs", "req_pool_indices_request_in_range"),
+        Guard("offsets", "request", "bs + 1", "first_boundary_in_range"),
+        Guard("offsets", "request + 1", "bs + 1", "last_boundary_in_range"),
+        Guard("column_starts", "request", "bs", "own_start_request_in_range"),
+        Guard("flat_in", "first + index", "token_count", "flat_in_token_in_range"),
+        Guard("pool_out", "row", "pool_rows", "pool_out_row_in_range"),
+        Guard("pool_out", "column", "pool_columns", "pool_out_column_in_range"),
+    ),
+    "verify": (
+        Guard(
+            "plan.verify_slot_indices",
+            "entry",
+            "verify_capacity",
+            "verify_slot_indices_entry_in_range",
+        ),
+        Guard(
+            "plan.verify_expected_positions",
+            "entry",
+            "verify_capacity",
+            "verify_expected_positions_entry_in_range",
+        ),
+        Guard(
+            "plan.verify_prev_slot_indices",
+            "entry",
+            "verify_capacity",
+            "verify_prev_slot_indices_entry_in_range",
+        ),
+        Guard("context.canary_buf", "slot", "num_slots", "canary_buf_slot_in_range"),
+        Guard("context.canary_buf", "previous", "num_slots", "previous_slot_in_range"),
+        Guard(
+            "context.real_kv_sources[0].tensor",
+            "source_0_page",
+            "source_0_pages",
+            "source_0_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[0].tensor",
+            "source_0_column",
+            "source_0_row_bytes // 8",
+            "source_0_tensor_word_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[1].tensor",
+            "source_1_page",
+            "source_1_pages",
+            "source_1_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[1].tensor",
+            "source_1_column",
+            "source_1_row_bytes // 8",
+            "source_1_tensor_word_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[2].tensor",
+            "source_2_page",
+            "source_2_pages",
+            "source_2_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[2].tensor",
+            "source_2_column",
+            "source_2_row_bytes // 8",
+            "source_2_tensor_word_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[3].tensor",
+            "source_3_page",
+            "source_3_pages",
+            "source_3_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[3].tensor",
+            "source_3_column",
+            "source_3_row_bytes // 8",
+            "source_3_tensor_word_in_range",
+        ),
+        Guard(
+            "plan.verify_expected_tokens",
+            "entry",
+            "verify_capacity",
+            "verify_expected_tokens_entry_in_range",
+        ),
+        Guard(
+            "context.violation_ring",
+            "row",
+            "ring_capacity",
+            "violation_ring_violation_in_range",
+        ),
+        Guard("context.evidence_ring", "row", "ring_capacity", "evidence_ring_violation_in_range"),
+    ),
+    "write": (
+        Guard("plan.write_offsets", "request", "write_req_capacity + 1", "first_boundary_in_range"),
+        Guard(
+            "plan.write_offsets",
+            "request + 1",
+            "write_req_capacity + 1",
+            "last_boundary_in_range",
+        ),
+        Guard(
+            "plan.write_seed_slot_indices",
+            "request",
+            "write_req_capacity",
+            "write_seed_slot_indices_request_in_range",
+        ),
+        Guard("context.canary_buf", "seed_slot", "num_slots", "seed_slot_in_range"),
+        Guard("out_cache_loc", "entry", "num_tokens", "out_cache_loc_entry_in_range"),
+        Guard("input_ids", "entry", "num_tokens", "input_ids_entry_in_range"),
+        Guard("positions", "entry", "num_tokens", "positions_entry_in_range"),
+        Guard("out_cache_loc", "one", "num_tokens", "one_slot_entry_in_range"),
+        Guard("input_ids", "one", "num_tokens", "one_token_entry_in_range"),
+        Guard("positions", "one", "num_tokens", "one_position_entry_in_range"),
+        Guard("context.canary_buf", "slot", "num_slots", "chain_slot_in_range"),
+        Guard(
+            "expected_input_tokens",
+            "entry",
+            "num_tokens",
+            "expected_input_tokens_entry_in_range",
+        ),
+        Guard(
+            "expected_input_positions",
+            "entry",
+            "num_tokens",
+            "expected_input_positions_entry_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[0].tensor",
+            "source_0_page",
+            "source_0_pages",
+            "source_0_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[0].tensor",
+            "source_0_column",
+            "source_0_row_bytes // 8",
+            "source_0_tensor_word_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[1].tensor",
+            "source_1_page",
+            "source_1_pages",
+            "source_1_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[1].tensor",
+            "source_1_column",
+            "source_1_row_bytes // 8",
+            "source_1_tensor_word_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[2].tensor",
+            "source_2_page",
+            "source_2_pages",
+            "source_2_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[2].tensor",
+            "source_2_column",
+            "source_2_row_bytes // 8",
+            "source_2_tensor_word_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[3].tensor",
+            "source_3_page",
+            "source_3_pages",
+            "source_3_tensor_page_in_range",
+        ),
+        Guard(
+            "context.real_kv_sources[3].tensor",
+            "source_3_column",
+            "source_3_row_bytes // 8",
+            "source_3_tensor_word_in_range",
+        ),
+        Guard("context.canary_buf", "slot", "num_slots", "token_slot_in_range"),
+        Guard("context.canary_buf", "slot", "num_slots", "position_slot_in_range"),
+        Guard("context.canary_buf", "slot", "num_slots", "bytes_slot_in_range"),
+        Guard(
+            "context.violation_ring",
+            "row",
+            "ring_capacity",
+            "violation_ring_violation_in_range",
+        ),
+        Guard("context.evidence_ring", "row", "ring_capacity", "evidence_ring_violation_in_range"),
+        Guard("plan.write_offsets", "owners", "write_req_capacity + 1", "firsts_boundary_in_range"),
+        Guard(
+            "plan.write_offsets",
+            "owners + 1",
+            "write_req_capacity + 1",
+            "lasts_boundary_in_range",
+        ),
+        Guard("out_cache_loc", "entry", "num_tokens", "tile_slot_entry_in_range"),
+        Guard("input_ids", "entry", "num_tokens", "tile_token_entry_in_range"),
+        Guard("positions", "entry", "num_tokens", "tile_position_entry_in_range"),
+        Guard("context.canary_buf", "slot", "num_slots", "tile_slot_in_range"),
     ),
 }

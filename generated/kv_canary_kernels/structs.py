@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
 
+from kv_canary_kernels.constants import RealKvHashMode
 from kv_canary_kernels.contract import ContractError, Inspection, described
 
 
@@ -195,6 +197,179 @@ class WritePlan:
             )
         if broken := inspection.found():
             raise ContractError(broken)
+
+    def __repr__(self) -> str:
+        parts = [f"{field.name}={described(getattr(self, field.name))}" for field in fields(self)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RealKvSource:
+    """Bytes of the true K or V cache that a real-KV hash covers, a view of one row a page."""
+
+    tensor: torch.Tensor
+    """bytes [pages, row_bytes]. The cache or a view of it, of any dtype; bytes of a row past its
+    slots are holes.
+    """
+    page_size: int
+    """int. Slots in a row."""
+    num_bytes_per_token: int
+    """int. Bytes from one slot of a row to the next."""
+    read_bytes: int
+    """int. Bytes of each slot that the hash covers."""
+
+    def __post_init__(self) -> None:
+        """Raise ContractError unless every rule holds."""
+        inspection = Inspection("RealKvSource")
+        inspection.required("RealKvSource.tensor.required", "RealKvSource.tensor", self.tensor)
+        inspection.tensor("RealKvSource.tensor.type", "RealKvSource.tensor", self.tensor)
+        inspection.required(
+            "RealKvSource.page_size.required",
+            "RealKvSource.page_size",
+            self.page_size,
+        )
+        page_size = inspection.integer(
+            "RealKvSource.page_size.type",
+            "RealKvSource.page_size",
+            self.page_size,
+        )
+        page_size = inspection.int64(
+            "RealKvSource.page_size.int64",
+            "RealKvSource.page_size",
+            page_size,
+        )
+        inspection.required(
+            "RealKvSource.num_bytes_per_token.required",
+            "RealKvSource.num_bytes_per_token",
+            self.num_bytes_per_token,
+        )
+        num_bytes_per_token = inspection.integer(
+            "RealKvSource.num_bytes_per_token.type",
+            "RealKvSource.num_bytes_per_token",
+            self.num_bytes_per_token,
+        )
+        num_bytes_per_token = inspection.int64(
+            "RealKvSource.num_bytes_per_token.int64",
+            "RealKvSource.num_bytes_per_token",
+            num_bytes_per_token,
+        )
+        inspection.required(
+            "RealKvSource.read_bytes.required",
+            "RealKvSource.read_bytes",
+            self.read_bytes,
+        )
+        read_bytes = inspection.integer(
+            "RealKvSource.read_bytes.type",
+            "RealKvSource.read_bytes",
+            self.read_bytes,
+        )
+        read_bytes = inspection.int64(
+            "RealKvSource.read_bytes.int64",
+            "RealKvSource.read_bytes",
+            read_bytes,
+        )
+        if page_size is not None and page_size < 1:
+            inspection.broken(
+                "RealKvSource.page_size_positive",
+                "page_size",
+                f"RealKvSource.page_size must be >= 1, got {page_size}",
+                expected="page_size is at least 1",
+                actual=f"page_size={page_size}",
+            )
+        if (
+            num_bytes_per_token is not None
+            and (num_bytes_per_token < 1 or num_bytes_per_token % 16 != 0)
+        ):
+            inspection.broken(
+                "RealKvSource.num_bytes_per_token_multiple_of_16",
+                "num_bytes_per_token",
+                "RealKvSource.num_bytes_per_token must be a positive multiple of 16, got "
+                f"{num_bytes_per_token}",
+                expected="num_bytes_per_token is at least 1, and num_bytes_per_token % 16 equals 0",
+                actual=f"num_bytes_per_token={num_bytes_per_token}",
+            )
+        if (
+            read_bytes is not None
+            and num_bytes_per_token is not None
+            and (not 0 < read_bytes <= num_bytes_per_token or read_bytes % 16 != 0)
+        ):
+            inspection.broken(
+                "RealKvSource.read_bytes_within_token",
+                "read_bytes",
+                "RealKvSource.read_bytes must be a positive multiple of 16 in (0, "
+                f"num_bytes_per_token={num_bytes_per_token}], got {read_bytes}",
+                expected=(
+                    "read_bytes is greater than 0 and at most num_bytes_per_token, and read_bytes "
+                    "% 16 equals 0"
+                ),
+                actual=f"read_bytes={read_bytes}, num_bytes_per_token={num_bytes_per_token}",
+            )
+        if inspection.has_axes("RealKvSource.tensor", 0) and self.tensor.dim() < 2:
+            inspection.broken(
+                "RealKvSource.tensor_at_least_2_d",
+                "tensor",
+                f"RealKvSource.tensor must be at least 2-D, got shape {tuple(self.tensor.shape)}",
+                expected="tensor.dim() is at least 2",
+            )
+        if (
+            inspection.has_axes("RealKvSource.tensor", 1)
+            and self.tensor.stride()[0] * self.tensor.itemsize % 16 != 0
+        ):
+            inspection.broken(
+                "RealKvSource.row_stride_multiple_of_16",
+                "tensor",
+                "RealKvSource.tensor row stride must be a multiple of 16 bytes, got "
+                f"{self.tensor.stride()[0] * self.tensor.itemsize} bytes "
+                f"(shape={tuple(self.tensor.shape)}, strides={tuple(self.tensor.stride())}, "
+                f"dtype={self.tensor.dtype})",
+                expected="tensor.stride(0) * tensor.itemsize % 16 equals 0",
+            )
+        if broken := inspection.found():
+            raise ContractError(broken)
+
+    def __repr__(self) -> str:
+        parts = [f"{field.name}={described(getattr(self, field.name))}" for field in fields(self)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class VerifyOrWriteContext:
+    """What a verify or write launch works on, beside its plan, the same in every step."""
+
+    canary_buf: torch.Tensor
+    """uint8 [num_slots, slot_stride_bytes]. The canaries, 32 bytes at the beginning of each
+    slot's row.
+    """
+    kernel_kind: int
+    """int. Stands in the first field of every violation."""
+    violation_ring: torch.Tensor
+    """int64 [ring_capacity, VIOLATION_FIELDS]. Takes a row for each violation, until it is full;
+    rows are never overwritten.
+    """
+    violation_write_index: torch.Tensor
+    """int32 [1]. Violations so far, also those that found the ring full; it stops at 2**30."""
+    slot_run_counter: torch.Tensor
+    """int64 [1]. Slots checked or stamped so far."""
+    kernel_run_counter: torch.Tensor
+    """int64 [1]. Launches so far."""
+    real_kv_sources: Sequence[RealKvSource]
+    """4 RealKvSource at most. Where the bytes of K or V lie; empty for none."""
+    real_kv_hash_mode: RealKvHashMode
+    """a RealKvHashMode. How much of each source the hash covers."""
+    enable_chain_position_assert: torch.Tensor
+    """int32 [1]. Unless 0, write checks that positions follow each other."""
+    hash_format: str = "serial"
+    """one of serial/parallel. How hashes are made: serial is SGLang's, to the byte; parallel is
+    a scan.
+    """
+    evidence_ring: torch.Tensor | None = None
+    """int64 [ring_capacity, VIOLATION_FIELDS]. Takes, beside each row of the violation ring,
+    what it was judged by.
+    """
+    workspace: torch.Tensor | None = None
+    """int64 [workspace_len]. Memory that a launch may need between its programs, made by the
+    owner, kept for every call.
+    """
 
     def __repr__(self) -> str:
         parts = [f"{field.name}={described(getattr(self, field.name))}" for field in fields(self)]

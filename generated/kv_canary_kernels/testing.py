@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ class T:
     strided: bool = False
     """With a step of 2 along the last dimension."""
     device: str = "cpu"
+    offset: int = 0
+    """Bytes from a 64-byte boundary to its beginning."""
 
 
 def make(description: Any) -> Any:
@@ -34,6 +37,10 @@ def make(description: Any) -> Any:
         return description
     dtype = getattr(torch, description.dtype)
     shape = list(description.shape)
+    if description.offset:
+        count = description.offset // dtype.itemsize
+        room = torch.zeros(count + math.prod(shape), dtype=dtype, device=description.device)
+        return room[count:].view(shape)
     if description.strided:
         shape[-1] *= 2
         return torch.zeros(shape, dtype=dtype, device=description.device)[..., ::2]
@@ -96,6 +103,35 @@ def backend_devices() -> list[tuple[str, str]]:
     elif hasattr(torch, "xpu") and torch.xpu.is_available():
         found.append(("gpu", "xpu"))
     return found
+
+
+def items_of(
+    values: dict[str, Any],
+    path: str,
+    struct: type,
+    at_most: int,
+    *,
+    tensors: tuple[str, ...],
+    integers: tuple[str, ...],
+) -> tuple[Any, ...]:
+    """The items of a list, from their fields by path, which are taken out of `values`."""
+    items = []
+    for index in range(at_most):
+        fields = {n: values.pop(f"{path}[{index}].{n}", None) for n in (*tensors, *integers)}
+        if all(fields[name] is not None for name in tensors):
+            items.append(struct(**fields))
+    return tuple(items)
+
+
+def same_rows(found: Mapping[str, Any], wanted: Mapping[str, Any], path: str, counter: str) -> bool:
+    """Whether two tensors hold the same rows in any order.
+
+    Where more rows were counted than there is room for, which of them are kept is unspecified:
+    then the rows that there must be are as many.
+    """
+    if wanted[path] is None or int(wanted[counter][0]) > wanted[path].shape[0]:
+        return found[path] is None or found[path].shape == wanted[path].shape
+    return sorted(found[path].tolist()) == sorted(wanted[path].tolist())
 
 
 def flat(tensor: torch.Tensor) -> list[Any]:

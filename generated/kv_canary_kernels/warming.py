@@ -9,6 +9,9 @@ import torch
 from kv_canary_kernels.launchers.plan import warm_up_plan
 from kv_canary_kernels.launchers.plan_entries import warm_up_plan_entries
 from kv_canary_kernels.launchers.plan_offsets import warm_up_plan_offsets
+from kv_canary_kernels.launchers.scatter_req_token_ids import warm_up_scatter_req_token_ids
+from kv_canary_kernels.launchers.verify import warm_up_verify
+from kv_canary_kernels.launchers.write import warm_up_write
 
 
 def warm_up(device: torch.device | str) -> int:
@@ -21,4 +24,7 @@ def warm_up(device: torch.device | str) -> int:
     count += warm_up_plan(device=device)
     count += warm_up_plan_entries(device=device)
     count += warm_up_plan_offsets(device=device)
+    count += warm_up_scatter_req_token_ids(device=device)
+    count += warm_up_verify(device=device)
+    count += warm_up_write(device=device)
     return count

@@ -142,3 +142,50 @@ def test_rule_of_a_size_raises_exactly_its_message(
         struct.allocation_bytes(**wrong)
     assert str(caught.value) == message
     struct.allocate(**right, device="cpu")
+
+
+# Rule, struct, fields that break it, fields that do not, message, tensors that stand beside them.
+MADE: list[Any] = [
+    pytest.param(
+        "RealKvSource.page_size_positive",
+        "RealKvSource",
+        {"page_size": 0, "num_bytes_per_token": 16, "read_bytes": 16},
+        {"page_size": 1, "num_bytes_per_token": 16, "read_bytes": 16},
+        "kv-canary: RealKvSource.page_size must be >= 1, got 0",
+        id="RealKvSource.page_size_positive",
+    ),
+    pytest.param(
+        "RealKvSource.num_bytes_per_token_multiple_of_16",
+        "RealKvSource",
+        {"page_size": 1, "num_bytes_per_token": 24, "read_bytes": 16},
+        {"page_size": 1, "num_bytes_per_token": 32, "read_bytes": 16},
+        "kv-canary: RealKvSource.num_bytes_per_token must be a positive multiple of 16, got 24",
+        id="RealKvSource.num_bytes_per_token_multiple_of_16",
+    ),
+    pytest.param(
+        "RealKvSource.read_bytes_within_token",
+        "RealKvSource",
+        {"page_size": 1, "num_bytes_per_token": 32, "read_bytes": 48},
+        {"page_size": 1, "num_bytes_per_token": 32, "read_bytes": 32},
+        "kv-canary: RealKvSource.read_bytes must be a positive multiple of 16 in (0, num_bytes_per_token=32], got 48",
+        id="RealKvSource.read_bytes_within_token",
+    ),
+]
+TENSORS: dict[str, list[str]] = {
+    "RealKvSource": ["tensor"],
+    "VerifyOrWriteContext": ["canary_buf", "violation_ring", "violation_write_index", "slot_run_counter", "kernel_run_counter", "enable_chain_position_assert"],
+}
+
+
+@pytest.mark.parametrize(("rule", "name", "wrong", "right", "message"), MADE)
+def test_rule_of_a_field_raises_exactly_its_message(
+    rule: str, name: str, wrong: dict[str, Any], right: dict[str, Any], message: str
+) -> None:
+    tensors = {field: torch.zeros(1, 64, dtype=torch.uint8) for field in TENSORS[name]}
+    struct = getattr(structs, name)
+    with pytest.raises(ContractError) as caught:
+        struct(**tensors, **wrong)
+    assert str(caught.value) == message
+    assert caught.value.broken_rules[0].rule_id == rule
+    made = struct(**tensors, **right)
+    assert "tensor(" not in repr(made)

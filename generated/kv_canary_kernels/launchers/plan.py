@@ -25,6 +25,25 @@ from kv_canary_kernels.validators.plan import (
 )
 
 
+# What of the optional tensors may be given together, in this order:
+# full_to_swa_index_mapping, req_to_verify_expected_tokens,
+# req_to_verify_expected_tokens_valid_lens, verify_rotation.
+PRESENCES = (
+    "----",
+    "---+",
+    "--+-",
+    "--++",
+    "-++-",
+    "-+++",
+    "+---",
+    "+--+",
+    "+-+-",
+    "+-++",
+    "+++-",
+    "++++",
+)
+
+
 def launch_canary_plan_kernels(
     *,
     verify_plan_out: VerifyPlan,
@@ -284,7 +303,7 @@ def warm_up_plan(
             (torch.int64, req_to_verify_expected_tokens_valid_lens),
             (torch.int64, verify_rotation),
         ),
-        optional=4,
+        presences=PRESENCES,
         integers=11,
         constants={},
         num_warps=4,

@@ -21,6 +21,12 @@ from kv_canary_kernels.validators.plan_entries import (
 )
 
 
+# What of the optional tensors may be given together, in this order:
+# full_to_swa_index_mapping, req_to_verify_expected_tokens,
+# req_to_verify_expected_tokens_valid_lens.
+PRESENCES = ("---", "--+", "-++", "+--", "+-+", "+++")
+
+
 def launch_plan_entries_kernel(
     *,
     req_pool_indices: Tensor,
@@ -240,7 +246,7 @@ def warm_up_plan_entries(
             (torch.int32, req_to_verify_expected_tokens),
             (torch.int64, req_to_verify_expected_tokens_valid_lens),
         ),
-        optional=3,
+        presences=PRESENCES,
         integers=9,
         constants={},
         num_warps=4,

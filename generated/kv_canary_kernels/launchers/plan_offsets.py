@@ -19,6 +19,11 @@ from kv_canary_kernels.validators.plan_offsets import (
 )
 
 
+# What of the optional tensors may be given together, in this order:
+# full_to_swa_index_mapping.
+PRESENCES = ("-", "+")
+
+
 def launch_plan_offsets_kernel(
     *,
     req_pool_indices: Tensor,
@@ -218,7 +223,7 @@ def warm_up_plan_offsets(
             (torch.int32, True),
             (torch.int64, full_to_swa_index_mapping),
         ),
-        optional=1,
+        presences=PRESENCES,
         integers=8,
         constants={},
         num_warps=4,

@@ -19,6 +19,11 @@ from kv_canary_kernels.validators.plan_rotation import (
 )
 
 
+# What of the optional tensors may be given together, in this order:
+# verify_total.
+PRESENCES = ("-", "+")
+
+
 def launch_plan_rotation_kernel(
     *,
     req_pool_indices: Tensor,
@@ -154,7 +159,7 @@ def warm_up_plan_rotation(
             (torch.int64, True),
             (torch.int64, verify_total),
         ),
-        optional=1,
+        presences=PRESENCES,
         integers=5,
         constants={},
         num_warps=4,

@@ -607,7 +607,10 @@ def inspect_plan_offsets(
             f"req_to_token_stride0={req_to_token_stride0} does not match "
             f"req_to_token.stride(0)={req_to_token.stride()[0]}",
             expected="req_to_token_stride0 equals req_to_token.stride(0)",
-            actual=f"req_to_token_stride0={req_to_token_stride0}",
+            actual=(
+                f"req_to_token_stride0={req_to_token_stride0}, "
+                f"req_to_token.stride()[0]={req_to_token.stride()[0]}"
+            ),
         )
 
     # (g) Devices.
