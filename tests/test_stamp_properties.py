@@ -18,6 +18,8 @@ QUICK = settings(
     # The fixtures choose a backend and hold no state that an example could leave behind.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+SHORT = settings(QUICK, max_examples=60)
+"""For two launches an example."""
 LONG = settings(QUICK, max_examples=2_000)
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -94,7 +96,7 @@ def source(random, num_slots):
 
 
 @st.composite
-def contexts(draw, num_slots=SLOTS):
+def contexts(draw, num_slots=SLOTS, sources=SOURCES):
     """What write and verify share: the buffer, the sources, the ring and the counters."""
     random = Random(draw(SEEDS))
     slots, fields = draw(num_slots), draw(ROW_FIELDS)
@@ -108,7 +110,7 @@ def contexts(draw, num_slots=SLOTS):
         "ring_capacity": draw(RINGS),
         "violation_write_index": draw(WRITE_INDICES),
         "real_kv_hash_mode": draw(MODES),
-        "real_kv_sources": [source(random, slots) for _ in range(draw(SOURCES))],
+        "real_kv_sources": [source(random, slots) for _ in range(draw(sources))],
         "hash_format": draw(FORMATS),
         "slot_run_counter": draw(COUNTS),
         "kernel_run_counter": draw(COUNTS),
@@ -426,9 +428,9 @@ class TestVerify:
 
 
 @st.composite
-def sound_calls(draw):
+def sound_calls(draw, sources=SOURCES):
     """A context with free room, and requests that store something, all of it sound."""
-    context = draw(contexts(num_slots=st.sampled_from([12, 20, 33]))) | {
+    context = draw(contexts(num_slots=st.sampled_from([12, 20, 33]), sources=sources)) | {
         "ring_capacity": 64,
         "violation_write_index": 0,
         "evidence_ring": True,
@@ -488,60 +490,87 @@ def with_flipped_stamp(context, slot, bit):
 
 
 class TestWriteThenVerify:
-    @QUICK
+    """What is written is found sound, and one bit that flips after it is found."""
+
+    @pytest.fixture
+    def check_stamp(self, check_launch, write_then_plan):
+        """With a bit of a stamp flipped, its slot is reported, and what is chained to it."""
+
+        def check(call, bit):
+            context, requests, random = call
+            after, plan = write_then_plan(context, requests)
+            slot = random.choice(plan)[0]
+            damaged = with_flipped_stamp(after, slot, bit)
+            launch = check_launch("verify", sound_verify_inputs(damaged, plan))
+            # The token, the position and the chain hash go into what the next slot stores.
+            chained = [entry[0] for entry in plan if entry[3] == slot and bit < 3 * 64]
+            assert [violation.slot for violation in launch.violations] == [slot, *chained]
+
+        return check
+
+    @pytest.fixture
+    def check_byte(self, check_launch, write_then_plan):
+        """With a bit of a source flipped, the slot whose hash covers it is reported, if any."""
+
+        def check(call, bit):
+            context, requests, random = call
+            after, plan = write_then_plan(context, requests)
+            number = random.randrange(len(context["real_kv_sources"]))
+            one = context["real_kv_sources"][number]
+            slot = random.choice(plan)[0]
+            page, in_page = divmod(slot, one["page_size"])
+            place = random.randrange(one["row_stride_bytes"])  # a hole, as often as not
+            if random.random() < 0.5:
+                place = in_page * one["num_bytes_per_token"] + random.randrange(one["read_bytes"])
+            owner, byte = divmod(place, one["num_bytes_per_token"])
+            owner_slot = page * one["page_size"] + owner
+            is_covered = (
+                owner < one["page_size"]
+                and byte < bytes_hashed(context, one)
+                and owner_slot in {entry[0] for entry in plan}
+            )
+            damaged = with_flipped_byte(after, number, page, place, bit)
+            launch = check_launch("verify", sound_verify_inputs(damaged, plan))
+            assert [violation.slot for violation in launch.violations] == [owner_slot] * is_covered
+            assert {violation.reasons for violation in launch.violations} <= {1 << 2}
+
+        return check
+
+    @SHORT
     @given(call=sound_calls())
     def test_what_was_written_is_found_sound(self, check_launch, write_then_plan, call):
         context, requests, _ = call
         after, plan = write_then_plan(context, requests)
         assert check_launch("verify", sound_verify_inputs(after, plan)).violations == []
 
-    @QUICK
+    @SHORT
     @given(call=sound_calls(), bit=st.integers(0, 255))
-    def test_a_flipped_bit_of_a_stamp_is_found(self, check_launch, write_then_plan, call, bit):
-        context, requests, random = call
-        after, plan = write_then_plan(context, requests)
-        slot = random.choice(plan)[0]
-        damaged = with_flipped_stamp(after, slot, bit)
-        launch = check_launch("verify", sound_verify_inputs(damaged, plan))
-        # The token, the position and the chain hash go into what the next slot stores.
-        chained = [entry[0] for entry in plan if entry[3] == slot and bit < 3 * 64]
-        assert [violation.slot for violation in launch.violations] == [slot, *chained]
+    def test_a_flipped_bit_of_a_stamp_is_found(self, check_stamp, call, bit):
+        check_stamp(call, bit)
 
-    @QUICK
-    @given(call=sound_calls(), bit=st.integers(0, 7))
-    def test_a_flipped_bit_of_a_byte_is_found_where_it_is_covered(
-        self, check_launch, write_then_plan, call, bit
-    ):
-        """A byte that no hash covers is nobody's: a hole, or past what the source reads."""
-        context, requests, random = call
-        after, plan = write_then_plan(context, requests)
-        if not context["real_kv_sources"]:
-            return
-        number = random.randrange(len(context["real_kv_sources"]))
-        one = context["real_kv_sources"][number]
-        slot = random.choice(plan)[0]
-        page, in_page = divmod(slot, one["page_size"])
-        place = random.randrange(one["row_stride_bytes"])
-        if random.random() < 0.5:
-            place = in_page * one["num_bytes_per_token"] + random.randrange(one["read_bytes"])
-        owner, byte = divmod(place, one["num_bytes_per_token"])
-        owner_slot = page * one["page_size"] + owner
-        is_covered = (
-            owner < one["page_size"]
-            and byte < bytes_hashed(context, one)
-            and owner_slot in {entry[0] for entry in plan}
-        )
-        damaged = with_flipped_byte(after, number, page, place, bit)
-        launch = check_launch("verify", sound_verify_inputs(damaged, plan))
-        assert [violation.slot for violation in launch.violations] == [owner_slot] * is_covered
-        assert {violation.reasons for violation in launch.violations} <= {1 << 2}
+    @pytest.mark.soak
+    @LONG
+    @given(call=sound_calls(), bit=st.integers(0, 255))
+    def test_a_flipped_bit_of_a_stamp_is_found_many_times(self, check_stamp, call, bit):
+        check_stamp(call, bit)
+
+    @SHORT
+    @given(call=sound_calls(sources=st.sampled_from([1, 2, 4])), bit=st.integers(0, 7))
+    def test_a_flipped_bit_of_a_byte_is_found_where_it_is_covered(self, check_byte, call, bit):
+        check_byte(call, bit)
+
+    @pytest.mark.soak
+    @LONG
+    @given(call=sound_calls(sources=st.sampled_from([1, 2, 3, 4])), bit=st.integers(0, 7))
+    def test_a_flipped_bit_of_a_byte_is_found_many_times(self, check_byte, call, bit):
+        check_byte(call, bit)
 
     @pytest.mark.parametrize("hash_format", ["serial", "parallel"])
     @pytest.mark.parametrize("mode", [1, 2])
     def test_every_bit_of_a_stamp_and_of_the_bytes_covered_is_found(
         self, check_launch, write_then_plan, hash_format, mode
     ):
-        """One slot for each bit: all hold the same, and each has its own bit flipped."""
+        """One slot for each bit: all hold what was written, and each has its own bit flipped."""
         read_bytes, stamp_bits = 32, 256
         covered = {1: 16, 2: read_bytes}[mode] * 8
         slots = stamp_bits + covered
@@ -557,12 +586,13 @@ class TestWriteThenVerify:
             "real_kv_hash_mode": mode,
             "real_kv_sources": [one],
         }
-        requests = [(-1, [(31, 7, slot)]) for slot in range(1, slots + 1)]
-        after, plan = write_then_plan(context, requests)
+        after, _ = write_then_plan(context, [(-1, [(31, 7, 1)])])
+        after |= {"canary_buf_i64": [after["canary_buf_i64"][1]] * (slots + 1)}
         for bit in range(stamp_bits):
             after = with_flipped_stamp(after, 1 + bit, bit)
         for bit in range(covered):
             after = with_flipped_byte(after, 0, 1 + stamp_bits + bit, *divmod(bit, 8))
+        plan = [(slot, 31, 7, -1) for slot in range(1, slots + 1)]
         launch = check_launch("verify", sound_verify_inputs(after, plan))
         assert [violation.slot for violation in launch.violations] == list(range(1, slots + 1))
 

@@ -5,6 +5,9 @@ macros read as Python (a set of a set), so Python's own parser tells what a body
 
     name = {{ load("argument", index, ..., mask="...", other=..., guard="...") }}
     {{ store("argument", index, ..., value="...", mask="...", guard="...") }}
+        span=N: the last index is a scalar, and begins a block of N elements
+        columns=N: the indices are blocks, and N elements from the last one are one more dimension
+        cache="evict_first": what becomes of the lines in the cache
     {{ atomic_add("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ fragment("name") }}                 the lines of fragments/name.py.jinja, in place
     {{ fragment("name", a="b") }}          the same, names that begin with a_ beginning with b_
@@ -31,10 +34,11 @@ from kv_canary_codegen.source import Problems, Span, listed, nearest, read_text
 STATEMENT_MACROS = ("load", "store", "atomic_add", "fragment")
 MACROS = (*STATEMENT_MACROS, "present", "absent")
 _OPTIONS = {
-    "load": ("mask", "other", "guard"),
-    "store": ("value", "mask", "guard"),
+    "load": ("mask", "other", "guard", "span", "columns", "cache"),
+    "store": ("value", "mask", "guard", "span", "columns", "cache"),
     "atomic_add": ("value", "mask", "guard"),
 }
+_CACHE_POLICIES = ("evict_first", "evict_last")
 _RAW_ACCESS = re.compile(
     r"load|store|atomic_\w+|make_block_ptr|advance|\w*tensor_descriptor\w*"
     r"|inline_asm\w*|pointer_type|__\w+"
@@ -62,6 +66,8 @@ class BodyReader:
     problems: Problems
     constants: Mapping[str, int] = field(default_factory=dict)
     """Values of the project's constants: an index that is one may need no guard."""
+    classes: frozenset[str] = frozenset()
+    """Names of compile-time values that follow from a size."""
     minimums: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Extents that a rule keeps from being smaller, by argument and axis."""
     functions: tuple[str, ...] = ()
@@ -586,7 +592,21 @@ class BodyReader:
                 allowed=f'{operation}("{name}", {", ".join(tensor.type.axes)}, ...)',
             )
             return None
-        guards = self._guards(tensor, indices, options.get("guard"), call, shown)
+        if "span" in options and "columns" in options:
+            self._report(
+                shown, call, "both `span` and `columns`", allowed="one of them, or neither"
+            )
+            return None
+        width = options.get("span") or options.get("columns")
+        if width is not None and not self._is_number(width):
+            self._report(
+                shown,
+                call,
+                f"`{width}` is no number of elements",
+                allowed="a number, or a block or constant by name",
+            )
+            return None
+        guards = self._guards(tensor, indices, options.get("guard"), call, shown, width)
         if operation != "load" and "value" not in options:
             self._report(shown, call, f"`{operation}` without `value=`", allowed='value="..."')
             return None
@@ -611,6 +631,10 @@ class BodyReader:
             value=options.get("value"),
             target=target,
             guards=tuple(guards),
+            begins=len(indices) > 1 and self._number(indices[-1]) == 0,
+            span=options.get("span"),
+            columns=options.get("columns"),
+            cache=options.get("cache"),
             first_line=len(self.lines),
             last_line=len(self.lines),
             indent=indent,
@@ -638,6 +662,17 @@ class BodyReader:
                     )
                     return None
                 options["guard"] = text
+            elif keyword.arg == "cache":
+                word = _text(keyword.value)
+                if word not in _CACHE_POLICIES:
+                    self._report(
+                        shown,
+                        keyword.value,
+                        "this is nothing that the cache can do",
+                        allowed=", ".join(f'cache="{policy}"' for policy in _CACHE_POLICIES),
+                    )
+                    return None
+                options["cache"] = word or ""
             else:
                 options[keyword.arg] = self._operand(keyword.value, shown)
         return options
@@ -670,13 +705,15 @@ class BodyReader:
         prefix: str | None,
         call: ast.Call,
         shown: str,
+        width: str | None,
     ) -> list[str]:
         guards = []
         for axis, index in enumerate(indices):
             extent = tensor.extent(axis)
-            constant = self.constants.get(index)
-            if re.fullmatch(r"\d+", index):
-                constant = int(index)
+            constant = self._number(index)
+            if constant is not None and width is not None and axis == tensor.type.rank - 1:
+                count = self._number(width)
+                constant = None if count is None else constant + count - 1
             known = extent.value if isinstance(extent, Integer | Constant) else 0
             known = max(known, self.minimums.get((tensor.identifier, axis), 0))
             if constant is not None and 0 <= constant < known:
@@ -685,8 +722,10 @@ class BodyReader:
             guard = f"{prefix or tensor.identifier}_{tensor.type.axes[axis]}_in_range"
             self.words.add(guard)
             place = f"{tensor.identifier}[{axis}] at {index}"
+            if width is not None and axis == tensor.type.rank - 1:
+                place = f"{place} and {width} - 1 after it"
             earlier = self.guard_indices.setdefault(guard, place)
-            if earlier != place:
+            if earlier != place and self.complete:
                 self._report(
                     shown,
                     call,
@@ -695,6 +734,13 @@ class BodyReader:
                 )
             guards.append(guard)
         return guards
+
+    def _number(self, text: str) -> int | None:
+        """The value of a number, or of a constant or block; None where it is neither."""
+        return int(text) if re.fullmatch(r"\d+", text) else self.constants.get(text)
+
+    def _is_number(self, text: str) -> bool:
+        return self._number(text) is not None or text in self.classes
 
     def _require_domain_guards(self) -> None:
         for name, tensor in self.tensors.items():
@@ -794,6 +840,10 @@ def _moved(access: MemoryAccess, *, by: int, extra_indent: str) -> MemoryAccess:
         value=access.value,
         target=access.target,
         guards=access.guards,
+        begins=access.begins,
+        span=access.span,
+        columns=access.columns,
+        cache=access.cache,
         first_line=access.first_line + by,
         last_line=access.last_line + by,
         indent=access.indent + extra_indent,

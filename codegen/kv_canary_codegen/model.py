@@ -185,6 +185,8 @@ class TensorType:
     axes: tuple[str, ...]
     """A name for each axis: guards and strides are called by it."""
     layout: Layout = Layout.CONTIGUOUS
+    aligned: int = 0
+    """Bytes of which its rows begin at a multiple, by the rules; 0 says nothing."""
     reached: Dtype | None = None
     """Wider elements that the kernel reaches it in; its last dimension is counted in them."""
 
@@ -505,6 +507,14 @@ class MemoryAccess:
     """The variable that takes what was loaded."""
     guards: tuple[str, ...]
     """Name of the guard of each index; empty where an index needs none."""
+    begins: bool
+    """Whether the last index is 0, by whatever name: its rows' beginnings are reached."""
+    span: str | None
+    """Elements from the last index on, in one: a block where the index is a scalar."""
+    columns: str | None
+    """Elements from the last index on, as one more dimension of a block."""
+    cache: str | None
+    """What becomes of the lines in the cache."""
     first_line: int
     """In the body's text, from 0."""
     last_line: int
@@ -526,12 +536,26 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """A kernel that a launcher runs after its own, with arguments of the same names."""
+    """A kernel that a launcher runs before or after its own, with arguments of the same names."""
 
     stem: str
     when: Expr | None
     """None: always."""
+    comes_first: bool
+    """Before the launcher's own kernel."""
     span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes:
+    """Compile-time values that follow from a size: each class of sizes is a variant."""
+
+    of: Expr
+    up_to: tuple[int, ...]
+    """Largest size of each class; what is larger still belongs to the last."""
+    values: tuple[tuple[str, tuple[int, ...]], ...]
+    """Name, and its value in each class."""
+    num_warps: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -562,6 +586,9 @@ class Kernel:
     num_warps: int
     ensures: tuple[Ensure, ...]
     body: Body
+    classes: Classes | None = None
+    wide: tuple[str, ...] = ()
+    """Paths of tensors that are reached 16 bytes at a time where all of them are aligned."""
     order: tuple[Stage, ...] = DEFAULT_ORDER
     """In which its checks run."""
     messages: tuple[tuple[str, str], ...] = ()

@@ -18,6 +18,7 @@ from kv_canary_codegen.model import (
     Access,
     Argument,
     Body,
+    Classes,
     ConstantDef,
     DerivedSize,
     Described,
@@ -90,6 +91,7 @@ KEYS: dict[str, dict[str, bool]] = {
         "axes": False,
         "layout": False,
         "as": False,
+        "aligned": False,
         "optional": False,
         "initial": False,
         "unordered_by": False,
@@ -117,9 +119,12 @@ KEYS: dict[str, dict[str, bool]] = {
         "variants": False,
         "launch": True,
         "blocks": False,
+        "classes": False,
+        "wide": False,
         "ensures": False,
     },
-    "launcher": {"name": True, "rules": False, "then": False},
+    "launcher": {"name": True, "rules": False, "before": False, "then": False},
+    "before": {"kernel": True, "when": False},
     "then": {"kernel": True, "when": False},
     "tensor argument": {
         "tensor": True,
@@ -127,6 +132,7 @@ KEYS: dict[str, dict[str, bool]] = {
         "access": True,
         "layout": False,
         "as": False,
+        "aligned": False,
         "optional": False,
         "default": False,
         "called": False,
@@ -168,6 +174,7 @@ KEYS: dict[str, dict[str, bool]] = {
     },
     "example": {"wrong": True, "right": True},
     "launch": {"grid": True, "num_warps": False},
+    "classes": {"of": True, "up_to": True, "values": True},
 }
 """Every key of the language, by the mapping that it stands in; True: it must be there.
 
@@ -181,9 +188,13 @@ _TENSOR = re.compile(r"\s*(?P<dtype>[A-Za-z_0-9]+)\s*\[(?P<dims>.*)\]\s*", re.DO
 _INTEGER = re.compile(r"-?(0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
 _MAX_RANK = 4
 _KINDS = ("tensor", "scalar", "struct")
+_WARPS = (1, 2, 4, 8, 16, 32)
+_MAX_CLASSES = 4
 _MAX_BLOCK = 1 << 20
 """What Triton lets one block hold."""
-_RESERVED = (*language.KEYWORDS, *language.FUNCTIONS, "it", "tl", "triton", "torch", "constants")
+_NO_NAMES = (*language.KEYWORDS, "present", "length", "stride", "is_bool", "min", "max")
+"""Words that name nothing else; the other functions' names are what sizes like to be called."""
+_RESERVED = (*_NO_NAMES, "it", "tl", "triton", "torch", "constants")
 
 Entries = dict[str, tuple[Scalar, Node]]
 _OWN_MESSAGES = ("contiguous", "dtype", "rank", "length", "device")
@@ -522,7 +533,7 @@ def _but(word: str) -> str:
 def _with_article(context: str) -> str:
     if "." in context:
         return context
-    if context in ("values", "launch", "then"):
+    if context in ("values", "launch", "before", "then", "classes"):
         return f"`{context}`"
     return f"{'an' if context[0] in 'aeiou' else 'a'} {context}"
 
@@ -998,7 +1009,18 @@ class _SpecReader(Reader):
             axes=self._axes(axes_node, len(dims)),
             layout=Layout(layout or "contiguous"),
             reached=self._reached(entries, dtype),
+            aligned=self._alignment(entries),
         )
+
+    def _alignment(self, entries: Entries) -> int:
+        """Bytes of which a tensor's rows begin at a multiple."""
+        node = entries.get("aligned", (None, None))[1]
+        value = self.integer(node, "`aligned`")
+        if node is not None and value not in (8, 16, 32, 64, 128):
+            self.problems.report(
+                node.span, f"rows at multiples of {value} bytes", allowed="8, 16, 32, 64, 128"
+            )
+        return value
 
     def _reached(self, entries: Entries, dtype: Dtype) -> Dtype | None:
         """The wider elements that a kernel reaches a tensor in."""
@@ -1408,13 +1430,13 @@ class _SpecReader(Reader):
                 tensors = known[follow_up.stem].tensors if follow_up.stem in known else ()
                 for tensor in tensors:
                     mine = own.get(tensor.path)
-                    given = language.Present(tensor.path) in promised
+                    given = mine is not None and language.Present(mine.path) in promised
                     if mine is not None and mine.optional and not (tensor.optional or given):
                         self.problems.report(
                             follow_up.span,
                             f"kernel `{follow_up.stem}` must have `{tensor.path}`, which this "
                             "launcher may be without",
-                            allowed=f"`when: present({tensor.path})`",
+                            allowed=f"`when: present({mine.path})`",
                         )
 
     def _check_related(self) -> None:
@@ -1487,7 +1509,9 @@ class _KernelReader:
         device_of = self._device_of(checked)
         variants = self._variants(arguments)
         blocks = self._blocks()
-        grid, num_warps = self._launch(blocks)
+        classes = self._classes(blocks)
+        wide = self._wide(arguments)
+        grid, num_warps = self._launch(blocks, classes)
         then = self._then(launcher_entries, arguments)
         ensures = self._ensures(arguments)
         reference = self._reference()
@@ -1500,9 +1524,10 @@ class _KernelReader:
             folder=self.spec.folder / "kernels",
             shown_folder=f"{self.spec.shown}/kernels",
             tensors={t.identifier: t for t in _flatten(arguments)},
-            names=self._names_in_body(arguments, variants, blocks),
+            names=self._names_in_body(arguments, variants, blocks, classes),
             problems=self.problems,
-            constants={c.name: c.value for c in self.spec.constants.values()},
+            constants={c.name: c.value for c in self.spec.constants.values()} | dict(blocks),
+            classes=frozenset(name for name, _ in classes.values) if classes else frozenset(),
             minimums=_minimums(arguments, rules),
             functions=self._functions(),
             complete=complete,
@@ -1529,6 +1554,8 @@ class _KernelReader:
             num_warps=num_warps,
             ensures=ensures,
             body=body,
+            classes=classes,
+            wide=wide,
             order=stages,
             messages=messages,
             also=also,
@@ -1546,6 +1573,7 @@ class _KernelReader:
         arguments: list[Argument],
         variants: tuple[str, ...],
         blocks: tuple[tuple[str, int], ...],
+        classes: Classes | None,
     ) -> frozenset[str]:
         """What the kernel's signature and module give to its body."""
         kinds = (Kind.SIZE, Kind.SCALAR, Kind.FLAG, Kind.CHOICE)
@@ -1553,6 +1581,7 @@ class _KernelReader:
         names -= set(variants)
         names |= {name.upper() for name in variants} | {name for name, _ in blocks}
         names |= set(self.spec.constants)
+        names |= {name for name, _ in classes.values} if classes else set()
         for scalar in _scalars(arguments):
             names |= {f"{scalar.name}_{choice}".upper() for choice in scalar.choices}
         for enum in self.spec.enums.values():
@@ -1569,12 +1598,17 @@ class _KernelReader:
         return name
 
     def _then(self, launcher: Entries, arguments: list[Argument]) -> tuple[FollowUp, ...]:
-        """Kernels that the launcher runs after its own; their arguments are among its own."""
+        """Kernels that the launcher runs before or after its own, with arguments of its own."""
         own = {a.path if isinstance(a, TensorArgument) else a.name for a in arguments}
         own |= {tensor.identifier for tensor in _flatten(arguments)}
         found = []
-        for item in self.spec.items(launcher.get("then", (None, None))[1], "`then`"):
-            entries = self.spec.mapping(item, "then")
+        items = [
+            (key, item)
+            for key in ("before", "then")
+            for item in self.spec.items(launcher.get(key, (None, None))[1], f"`{key}`")
+        ]
+        for key, item in items:
+            entries = self.spec.mapping(item, key)
             node = entries.get("kernel", (None, None))[1]
             others = [stem for stem in self.sources if stem != self.source.stem]
             stem = self.spec.named(node, "kernel", others)
@@ -1595,10 +1629,92 @@ class _KernelReader:
                     allowed="a kernel whose arguments are all among the launcher's",
                 )
             self.read_names.update(wanted)
-            found.append(FollowUp(stem=stem, when=when, span=node.span))
+            found.append(
+                FollowUp(stem=stem, when=when, comes_first=key == "before", span=node.span)
+            )
         return tuple(found)
 
-    def _launch(self, blocks: tuple[tuple[str, int], ...]) -> tuple[tuple[Expr, ...], int]:
+    def _wide(self, arguments: list[Argument]) -> tuple[str, ...]:
+        """Tensors that are reached 16 bytes at a time where all of them are aligned."""
+        named = {
+            name: tensor.path
+            for tensor in _flatten(arguments)
+            if not tensor.optional
+            for name in (tensor.path, tensor.identifier)
+        }
+        found: list[str] = []
+        for item in self.spec.items(self.node("wide"), "`wide`"):
+            word = self.spec.named(item, "required tensor", named)
+            if word is not None and named[word] in found:
+                self.problems.report(item.span, f"`{word}` twice", allowed="each tensor once")
+            elif word is not None:
+                found.append(named[word])
+        return tuple(found)
+
+    def _classes(self, blocks: tuple[tuple[str, int], ...]) -> Classes | None:
+        """Compile-time values that follow from a size."""
+        node = self.node("classes")
+        if node is None:
+            return None
+        entries = self.spec.mapping(node, "classes")
+        of = self.spec.expression(
+            entries.get("of", (None, None))[1], "`of`", self.scope, Type.INTEGER
+        )
+        self.read_names.update(language.names_in(of))
+        up_to = self._increasing(entries.get("up_to", (None, None))[1])
+        values = []
+        num_warps: tuple[int, ...] = ()
+        for name, (key, listing) in self.spec.any_mapping(
+            entries.get("values", (None, None))[1], "`values`"
+        ).items():
+            items = self.spec.items(listing, f"`{name}`")
+            numbers = tuple(self.spec.integer(item, f"a value of `{name}`", 1) for item in items)
+            if len(numbers) != len(up_to) and up_to:
+                self.problems.report(
+                    listing.span,
+                    f"{_count(len(numbers), 'value')} for {len(up_to)} classes",
+                    allowed="one value for each of `up_to`",
+                )
+            if name == "num_warps":
+                for item, number in zip(items, numbers, strict=True):
+                    if number not in _WARPS:
+                        self.problems.report(
+                            item.span,
+                            f"{number} is no number of warps",
+                            allowed=", ".join(str(warps) for warps in _WARPS),
+                        )
+                num_warps = numbers
+                continue
+            if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in {
+                *self.spec.constants,
+                *(block for block, _ in blocks),
+            }:
+                self.problems.report(
+                    key.span,
+                    f"`{name}` cannot name a value of classes",
+                    allowed="capitals, digits and _, and no constant's or block's name",
+                )
+            values.append((name, numbers))
+        return Classes(of=of, up_to=up_to, values=tuple(values), num_warps=num_warps)
+
+    def _increasing(self, node: Node | None) -> tuple[int, ...]:
+        """Bounds of classes, the smallest first; four classes at most."""
+        items = self.spec.items(node, "`up_to`")
+        numbers = tuple(self.spec.integer(item, "a bound") for item in items)
+        if isinstance(node, SequenceNode) and not (
+            1 <= len(numbers) <= _MAX_CLASSES
+            and all(low < high for low, high in zip(numbers, numbers[1:], strict=False))
+        ):
+            self.problems.report(
+                node.span,
+                "these are no bounds of classes",
+                allowed=f"1 to {_MAX_CLASSES} integers, each larger than the one before",
+            )
+        return numbers
+
+    def _launch(
+        self, blocks: tuple[tuple[str, int], ...], classes: Classes | None
+    ) -> tuple[tuple[Expr, ...], int]:
         """The grid and the warps of a launch."""
         launch = self.spec.mapping(self.node("launch"), "launch")
         grid_node = launch.get("grid", (None, None))[1]
@@ -1610,6 +1726,11 @@ class _KernelReader:
         scope = self.scope | {
             name: Symbol(name=name, kind=Kind.CONSTANT, value=value) for name, value in blocks
         }
+        if classes is not None:
+            scope |= {
+                name: Symbol(name=name, kind=Kind.CONSTANT, value=max(values, default=1))
+                for name, values in classes.values
+            }
         for number, item in enumerate(items):
             if isinstance(item, Scalar) and item.text.count("(") > item.text.count(")"):
                 if number + 1 < len(items) and not item.quoted:
@@ -1626,9 +1747,11 @@ class _KernelReader:
             self.read_names.update(language.names_in(dimension))
         node = launch.get("num_warps", (None, None))[1]
         num_warps = self.spec.integer(node, "`num_warps`", fallback=4)
-        if node is not None and num_warps not in (1, 2, 4, 8, 16, 32):
+        if node is not None and num_warps not in _WARPS:
             self.problems.report(
-                node.span, f"{num_warps} is no number of warps", allowed="1, 2, 4, 8, 16, 32"
+                node.span,
+                f"{num_warps} is no number of warps",
+                allowed=", ".join(str(warps) for warps in _WARPS),
             )
         return grid, num_warps
 
@@ -1736,11 +1859,7 @@ class _KernelReader:
                     if (
                         _WORD.fullmatch(word)
                         and word not in self.scope
-                        and word
-                        not in (
-                            *language.KEYWORDS,
-                            *language.FUNCTIONS,
-                        )
+                        and word not in _NO_NAMES
                     ):
                         self.scope[word] = Symbol(name=word, kind=Kind.SIZE)
 
@@ -1959,6 +2078,7 @@ class _KernelReader:
                         axes=item.type.axes,
                         layout=item.type.layout,
                         reached=item.type.reached,
+                        aligned=item.type.aligned,
                     )
                 elif written.dims:
                     self.problems.report(
@@ -2587,8 +2707,7 @@ def dimension_names(node: Node | None) -> list[str]:
     """Bare names among the dimensions of a tensor type's text."""
     match = _TENSOR.fullmatch(node.text) if isinstance(node, Scalar) else None
     words = [part.strip() for part, _ in _split(match.group("dims"), 0)] if match else []
-    taken = (*language.KEYWORDS, *language.FUNCTIONS)
-    return [word for word in words if _WORD.fullmatch(word) and word not in taken]
+    return [word for word in words if _WORD.fullmatch(word) and word not in _NO_NAMES]
 
 
 def _minimums(

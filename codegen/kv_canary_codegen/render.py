@@ -230,6 +230,9 @@ class Renderer:
             call=_call,
             keywords=lambda names: [f"{name}={name}" for name in names],
             literals=lambda names: [layout.literal(name) for name in names],
+            variant_entry=_variant_entry,
+            condition=_condition,
+            binding=_binding,
             comment=lambda names: layout.commented(", ".join(names) + "."),
         )
 
@@ -314,6 +317,27 @@ def _implied_entry(rule: views.ImpliedView) -> str:
     arguments += [rule.message] if rule.message else []
     head = f"{layout.literal(rule.id)}: Implied("
     return layout.call(head, [layout.literal(a) for a in arguments], "),", indent=4)
+
+
+def _variant_entry(named: tuple[tuple[str, int], ...], warps: int) -> str:
+    constants = ", ".join(f"{layout.literal(name)}: {value}" for name, value in named)
+    return layout.call("(", ["{" + constants + "}", str(warps)], "),", indent=12)
+
+
+def _condition(text: str) -> str:
+    """An `if` of a function's body, broken at its `and`s where it is long."""
+    line = f"if {text}:"
+    if len(line) + 4 <= layout.WIDTH:
+        return line
+    return layout.chain("and", text.split(" and "), indent=4, head="if (", tail="):")
+
+
+def _binding(name: str, value: str) -> str:
+    """A variable of a function's body, in parentheses where it is long."""
+    line = f"{name} = {value}"
+    if len(line) + 4 <= layout.WIDTH:
+        return line
+    return layout.operands(f"{name} = (\n    {value}\n)", 4)
 
 
 def _guard_entry(guard: views.GuardView) -> str:

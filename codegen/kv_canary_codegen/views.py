@@ -138,12 +138,31 @@ def _index64(text: str) -> str:
     return text if plain else f"{_operand(text)}.to(tl.int64)"
 
 
-def access_view(access: MemoryAccess) -> AccessView:
+def _block_address(access: MemoryAccess, address: str, wide: frozenset[str]) -> str:
+    """The addresses of a block, or of one more dimension, from those of its first elements."""
+    tensor = access.tensor
+    alignment = str(tensor.type.aligned) if tensor.type.aligned else ""
+    if tensor.path in wide:
+        alignment = WIDE_ALIGNMENT
+    if alignment:
+        address = f"tl.multiple_of({address}, {alignment})"
+    if access.columns is not None:
+        address = address if alignment else f"({address})"
+        return f"{address}[:, None] + tl.arange(0, {access.columns})[None, :]"
+    return f"{address} + tl.arange(0, {access.span})"
+
+
+WIDE_ALIGNMENT = "WIDE_ALIGNMENT"
+"""Compile-time name of the bytes that wide tensors begin at a multiple of."""
+
+
+def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> AccessView:
     """A memory access as Triton: 64-bit address, a guard for each index, the cast."""
     tensor = access.tensor
     printer = TritonPrinter()
     guards = []
     masks = [_operand(access.mask)] if access.mask is not None else []
+    width = access.span or access.columns
     for axis, guard in enumerate(access.guards):
         if not guard:
             continue
@@ -155,7 +174,9 @@ def access_view(access: MemoryAccess) -> AccessView:
                 statement=layout.conjunction(
                     f"{guard} = ",
                     f"{index} >= 0",
-                    f"{index} < {extent}",
+                    f"{index} + {width} <= {extent}"
+                    if width and axis == tensor.type.rank - 1
+                    else f"{index} < {extent}",
                     indent=len(access.indent),
                 ),
                 argument=tensor.path,
@@ -165,6 +186,8 @@ def access_view(access: MemoryAccess) -> AccessView:
         )
         masks.append(guard)
     address = _address(access)
+    if width is not None:
+        address = _block_address(access, address, wide)
     arguments = [address]
     if access.value is not None:
         arguments.append(access.value)
@@ -172,9 +195,14 @@ def access_view(access: MemoryAccess) -> AccessView:
         joined = " & ".join(masks)
         # Triton's interpreter takes a block `&` a scalar condition for an integer, and refuses it
         # as a mask; compared with 0 it is a condition again, and the compiler folds it away.
-        arguments.append(f"mask=({joined}) != 0" if len(masks) > 1 else f"mask={joined}")
+        mask = f"({joined}) != 0" if len(masks) > 1 else joined
+        if access.columns is not None:
+            mask = f"({mask})[:, None]" if len(masks) > 1 else f"{mask}[:, None]"
+        arguments.append(f"mask={mask}")
     if access.operation == "load" and masks:
         arguments.append(f"other={access.other}")
+    if access.cache is not None:
+        arguments.append(f'eviction_policy="{access.cache}"')
     element = tensor.type.element
     widens = access.target is not None and element.integral
     tail = ").to(tl.int64)" if widens and element.value != "int64" else ")"
@@ -202,7 +230,7 @@ def _address(access: MemoryAccess) -> str:
     tensor = access.tensor
     pointer = f"{tensor.identifier}_ptr"
     if all(index == "0" for index in access.indices):
-        return pointer
+        return pointer  # Of a block too: its first element.
     printer = TritonPrinter()
     if tensor.type.layout is Layout.ROWS:
         *rows, column = access.indices
@@ -210,7 +238,7 @@ def _address(access: MemoryAccess) -> str:
             f"{_index64(index)} * {tensor.identifier}_stride_{axis}"
             for index, axis in zip(rows, tensor.type.axes, strict=False)
         ]
-        return " + ".join([pointer, *steps, _index64(column)])
+        return " + ".join([pointer, *steps, *([] if access.begins else [_index64(column)])])
     if tensor.type.layout is Layout.STRIDED:
         steps = [
             f"{_index64(index)} * {tensor.identifier}_stride_{axis}"
@@ -221,7 +249,9 @@ def _address(access: MemoryAccess) -> str:
     for axis in range(1, tensor.type.rank):
         extent = _operand(printer.show(tensor.extent(axis)))
         offset = f"({offset})" if " + " in offset else offset
-        offset = f"{offset} * {extent} + {_index64(access.indices[axis])}"
+        offset = f"{offset} * {extent}"
+        if not (access.begins and axis == tensor.type.rank - 1):
+            offset += f" + {_index64(access.indices[axis])}"
     return f"{pointer} + {offset}"
 
 
@@ -291,8 +321,8 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
         found += [_integer(s.name, s.name) for s in whole.scalars if s.name in words]
     for derived in kernel.derived:
         if derived.name in words:
-            shown = launch_printer(kernel).show(derived.expr)
-            found.append(_integer(derived.name, f"int({shown})" if derived.truth else shown))
+            value = f"int({derived.name})" if derived.truth else derived.name
+            found.append(_integer(derived.name, value))
     for scalar in kernel.scalars:
         if scalar.name in kernel.variants:
             found.append(
@@ -310,7 +340,51 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
             plain = scalar.kind is ScalarKind.INT and scalar.enum is None
             value = scalar.name if plain else _variant_value(scalar)
             found.append(_integer(scalar.name, value))
+    for name, values in kernel.classes.values if kernel.classes is not None else ():
+        if name in kernel.body.words:
+            found.append(_compiled_in(name, f"{values}[size_class]"))
+    if kernel.wide and any(a.span and a.tensor.path in kernel.wide for a in kernel.body.accesses):
+        tensors = ", ".join(kernel.tensor(path).identifier for path in kernel.wide)
+        found.append(_compiled_in(WIDE_ALIGNMENT, f"alignment_of({tensors})"))
     return tuple(sorted(found, key=lambda p: (p.constexpr, not p.pointer, p.optional)))
+
+
+def _compiled_in(name: str, value: str) -> ParameterView:
+    return ParameterView(
+        name=name,
+        declared=f"{name}: tl.constexpr",
+        value=value,
+        passed=value,
+        pointer=False,
+        constexpr=True,
+        signature="constexpr",
+    )
+
+
+def combinations(kernel: Kernel, spec: Spec) -> tuple[tuple[int, ...], ...]:
+    """Every combination of what is compiled in, in the order of the parameters.
+
+    Values that follow from one size change together.
+    """
+    parameters = [p for p in parameters_of(kernel, spec) if p.constexpr]
+    classes = dict(kernel.classes.values) if kernel.classes is not None else {}
+    count = len(kernel.classes.up_to) if kernel.classes is not None else 1
+    found = []
+    for place in range(count):
+        ways = [
+            (classes[p.name][place],)
+            if p.name in classes
+            else ALIGNMENTS
+            if p.name == WIDE_ALIGNMENT
+            else _numbers_of(kernel, p.name.lower(), spec)
+            for p in parameters
+        ]
+        found += list(itertools.product(*ways))
+    return tuple(dict.fromkeys(found))
+
+
+ALIGNMENTS = (16, 8)
+"""Bytes that wide tensors begin at a multiple of: the usual ones first."""
 
 
 def _integer(name: str, value: str) -> ParameterView:
@@ -384,10 +458,17 @@ def launch_printer(kernel: Kernel) -> PythonPrinter:
         identifiers[size] = (
             f"(0 if {tensor.identifier} is None else {shape})" if tensor.optional else shape
         )
-    for derived in kernel.derived:
-        shown = PythonPrinter(identifiers=identifiers, optional=optional).show(derived.expr)
-        identifiers[derived.name] = f"({shown})"
     return PythonPrinter(identifiers=identifiers, optional=optional)
+
+
+def launch_sizes(kernel: Kernel, words: set[str]) -> tuple[tuple[str, str], ...]:
+    """Derived sizes that a launch reads, in order, each over those before it."""
+    printer = launch_printer(kernel)
+    needed = set(words)
+    for derived in reversed(kernel.derived):
+        if derived.name in needed:
+            needed |= set(language.names_in(derived.expr))
+    return tuple((d.name, printer.show(d.expr)) for d in kernel.derived if d.name in needed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,7 +492,8 @@ class KernelView:
 
 def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
     """What the kernel template prints."""
-    by_line = {access.first_line: access_view(access) for access in kernel.body.accesses}
+    wide = frozenset(kernel.wide)
+    by_line = {access.first_line: access_view(access, wide) for access in kernel.body.accesses}
     lines: list[str | AccessView] = [
         by_line.get(number, line) for number, line in enumerate(kernel.body.lines)
     ]
@@ -1177,9 +1259,10 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUpView:
-    """A kernel that a launcher runs after its own."""
+    """A kernel that a launcher runs before or after its own."""
 
     stem: str
+    comes_first: bool
     condition: str
     """Empty: always."""
     arguments: tuple[str, ...]
@@ -1211,9 +1294,15 @@ class LauncherView:
     optional: tuple[str, ...]
     """Names of the optional tensors that the kernel uses."""
     integers: int
-    constants: tuple[tuple[str, str, str, str], ...]
-    """Name in the kernel, value, argument, all values."""
-    num_warps: int
+    constants: tuple[tuple[str, str], ...]
+    """Name in the kernel, and value."""
+    variants: tuple[tuple[tuple[tuple[str, int], ...], int], ...]
+    """Each combination of what is compiled in, by name, and its warps."""
+    derived: tuple[tuple[str, str], ...]
+    """Sizes that are worked out first: name and value."""
+    size_class: str
+    """Which class of sizes a launch belongs to; or empty."""
+    num_warps: str
     then: tuple[FollowUpView, ...]
     presences: tuple[str, ...]
     """What of the optional tensors may be given together: `+-` for the first alone."""
@@ -1228,6 +1317,8 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
     parameters = parameters_of(kernel, spec)
     printer = launch_printer(kernel)
     blocks = {name: str(value) for name, value in kernel.blocks}
+    if kernel.classes is not None:
+        blocks |= {name: f"{values}[size_class]" for name, values in kernel.classes.values}
     grid = [_with_blocks(printer.show(dimension), blocks) for dimension in kernel.grid]
     signature = signature_of(kernel)
     follow_ups = _follow_ups(kernel, spec, printer)
@@ -1240,7 +1331,10 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
             *(name for f in follow_ups for name in f.arguments),
         ]
     )
-    words = set(re.findall(r"\w+", text))
+    size_class = _size_class(kernel, printer)
+    words = set(re.findall(r"\w+", f"{text} {size_class}"))
+    sizes = launch_sizes(kernel, words)
+    words |= set(re.findall(r"\w+", " ".join(value for _, value in sizes)))
     return LauncherView(
         stem=kernel.stem,
         name=kernel.launcher,
@@ -1254,9 +1348,7 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
         reference=kernel.reference,
         device_of=kernel.reference_tensor.identifier,
         kernel=f"_{kernel.stem}_kernel",
-        grid=layout.call("grid=(", grid + ([""] if len(grid) == 1 else []), "),", indent=8).replace(
-            ", )", ",)"
-        ),
+        grid=_tuple("grid=(", grid),
         values=tuple(p.passed for p in parameters if not p.constexpr),
         presences=presences(kernel, spec),
         variant=_tuple(
@@ -1271,12 +1363,11 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
         ),
         optional=tuple(p.value for p in parameters if p.optional),
         integers=len([p for p in parameters if not p.pointer and not p.constexpr]),
-        constants=tuple(
-            (p.name, p.passed, p.name.lower(), _all_constants(kernel, p.name.lower(), spec))
-            for p in parameters
-            if p.constexpr
-        ),
-        num_warps=kernel.num_warps,
+        constants=tuple((p.name, p.passed) for p in parameters if p.constexpr),
+        variants=_variants(kernel, spec),
+        derived=sizes,
+        size_class=size_class,
+        num_warps=_warps(kernel),
         then=follow_ups,
         structs=tuple(sorted({s.struct for s in kernel.structs})),
         enums=tuple(sorted({s.enum for s in kernel.scalars if s.enum and not s.owner})),
@@ -1299,6 +1390,7 @@ def _follow_ups(kernel: Kernel, spec: Spec, printer: PythonPrinter) -> tuple[Fol
         found.append(
             FollowUpView(
                 stem=other.stem,
+                comes_first=follow_up.comes_first,
                 condition="" if follow_up.when is None else printer.show(follow_up.when),
                 arguments=tuple(item.name for item in signature_of(other)),
                 optional=tuple(
@@ -1310,9 +1402,43 @@ def _follow_ups(kernel: Kernel, spec: Spec, printer: PythonPrinter) -> tuple[Fol
     return tuple(found)
 
 
+def _size_class(kernel: Kernel, printer: PythonPrinter) -> str:
+    if kernel.classes is None:
+        return ""
+    return f"class_of({kernel.classes.up_to}, {printer.show(kernel.classes.of)})"
+
+
+def _warps(kernel: Kernel) -> str:
+    if kernel.classes is None or not kernel.classes.num_warps:
+        return str(kernel.num_warps)
+    return f"{kernel.classes.num_warps}[size_class]"
+
+
+def _variants(
+    kernel: Kernel, spec: Spec
+) -> tuple[tuple[tuple[tuple[str, int], ...], int], ...]:
+    names = [p.name for p in parameters_of(kernel, spec) if p.constexpr]
+    classes = dict(kernel.classes.values) if kernel.classes is not None else {}
+    found = []
+    for values in combinations(kernel, spec):
+        named = dict(zip(names, values, strict=True))
+        warps = kernel.num_warps
+        if kernel.classes is not None and kernel.classes.num_warps:
+            place = next(
+                i
+                for i in range(len(kernel.classes.up_to))
+                if all(named[n] == classes[n][i] for n in classes if n in named)
+            )
+            warps = kernel.classes.num_warps[place]
+        found.append((tuple(named.items()), warps))
+    return tuple(found)
+
+
 def _tuple(head: str, items: list[str]) -> str:
     if len(items) == 1:
-        return f"{head}{items[0]},),"
+        line = f"{head}{items[0]},),"
+        fits = "\n" not in line and len(line) + 8 <= layout.WIDTH
+        return line if fits else f"{head}\n{layout.placed(items[0], 4)},\n),"
     return layout.call(head, items, "),", indent=8)
 
 
@@ -1373,13 +1499,12 @@ def presences(kernel: Kernel, spec: Spec) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _all_constants(kernel: Kernel, name: str, spec: Spec) -> str:
+def _numbers_of(kernel: Kernel, name: str, spec: Spec) -> tuple[int, ...]:
+    """The numbers that a compiled-in argument is passed as."""
     scalar = next(s for s in kernel.scalars if s.name == name)
     if scalar.kind is ScalarKind.ENUM:
-        values = [value for _, value, _ in spec.enum(scalar.enum or "").members]
-    else:
-        values = list(range(len(_variant_values(kernel, name, spec))))
-    return f"({', '.join(str(value) for value in values)}{',' if len(values) == 1 else ''})"
+        return tuple(value for _, value, _ in spec.enum(scalar.enum or "").members)
+    return tuple(range(len(_variant_values(kernel, name, spec))))
 
 
 def _with_blocks(text: str, blocks: dict[str, str]) -> str:
@@ -2033,6 +2158,12 @@ def page_view(kernel: Kernel, spec: Spec, texts: Iterable[RuleText]) -> PageView
     variants += [
         f"{name}: {', '.join(_variant_values(kernel, name, spec))}" for name in kernel.variants
     ]
+    if kernel.classes is not None:
+        bounds = ", ".join(str(bound) for bound in kernel.classes.up_to)
+        of = language.SourcePrinter().show(kernel.classes.of)
+        variants.append(f"{of}: up to {bounds}")
+    if kernel.wide:
+        variants.append(f"{', '.join(kernel.wide)}: all at multiples of 16 bytes, or not")
     implied = [
         (
             check.id,
@@ -2078,10 +2209,7 @@ def _variant_values(kernel: Kernel, name: str, spec: Spec) -> tuple[str, ...]:
 
 def variants_count(kernel: Kernel, spec: Spec) -> int:
     """How many compilations a kernel may come to."""
-    count: int = len(presences(kernel, spec))
-    for name in kernel.variants:
-        count *= len(_variant_values(kernel, name, spec))
-    return count
+    return len(presences(kernel, spec)) * len(combinations(kernel, spec))
 
 
 def _argument_row(tensor: TensorArgument) -> tuple[str, str, str, str]:
@@ -2159,8 +2287,10 @@ class TestView:
     """Triton's compilation signature, without presence."""
     variants: int
     optional: tuple[str, ...]
-    constexprs: tuple[tuple[str, str], ...]
-    """Name and values of what is compiled in."""
+    constexprs: tuple[str, ...]
+    """Names of what is compiled in."""
+    combinations: tuple[tuple[int, ...], ...]
+    """Their values, together."""
     constants: tuple[str, ...]
     sampled: tuple[tuple[str, str], ...]
     """Scalars that contents and postconditions read, and their paths."""
@@ -2269,11 +2399,8 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
         signature=tuple((p.name, p.signature) for p in parameters),
         variants=variants_count(kernel, spec),
         optional=tuple(p.name for p in parameters if p.optional),
-        constexprs=tuple(
-            (p.name, _all_constants(kernel, p.name.lower(), spec))
-            for p in parameters
-            if p.constexpr
-        ),
+        constexprs=tuple(p.name for p in parameters if p.constexpr),
+        combinations=combinations(kernel, spec),
         constants=tuple(c.name for c in spec.constants if c.name in needed),
         sampled=tuple((s.name, s.path) for s in kernel.scalars if s.name in needed),
         unordered=tuple(

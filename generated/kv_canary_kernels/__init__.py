@@ -26,6 +26,7 @@ _HOMES: dict[str, str] = {
     "FailReason": "kv_canary_kernels.constants",
     "GOLDEN_RATIO_64": "kv_canary_kernels.constants",
     "MAX_REAL_KV_SOURCES": "kv_canary_kernels.constants",
+    "PARALLEL_CHAIN_INVERSE": "kv_canary_kernels.constants",
     "PARALLEL_CHAIN_MULTIPLIER": "kv_canary_kernels.constants",
     "PLAN_BS_BLOCK_SIZE": "kv_canary_kernels.constants",
     "REQ_POOL_IDX_PADDING": "kv_canary_kernels.constants",
@@ -44,6 +45,8 @@ _HOMES: dict[str, str] = {
     "VIOLATION_FIELD_STORED_TOKEN": "kv_canary_kernels.constants",
     "VerifyOrWriteContext": "kv_canary_kernels.structs",
     "VerifyPlan": "kv_canary_kernels.structs",
+    "WRITE_SUM_FIELDS": "kv_canary_kernels.constants",
+    "WRITE_TOKEN_BLOCK": "kv_canary_kernels.constants",
     "WritePlan": "kv_canary_kernels.structs",
     "launch_canary_plan_kernels": "kv_canary_kernels.launchers.plan",
     "launch_canary_verify_kernel": "kv_canary_kernels.launchers.verify",
@@ -53,6 +56,7 @@ _HOMES: dict[str, str] = {
     "launch_plan_offsets_kernel": "kv_canary_kernels.launchers.plan_offsets",
     "launch_plan_rotation_kernel": "kv_canary_kernels.launchers.plan_rotation",
     "launch_scatter_req_token_ids_kernel": "kv_canary_kernels.launchers.scatter_req_token_ids",
+    "launch_write_sums_kernel": "kv_canary_kernels.launchers.write_sums",
     "warm_up": "kv_canary_kernels.warming",
 }
 

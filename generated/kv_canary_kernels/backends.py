@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import importlib
-import itertools
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -219,6 +219,16 @@ class TritonLaunch:
             raise _needs_gpu(self.stem)
 
 
+def class_of(up_to: tuple[int, ...], size: int) -> int:
+    """The first class that a size fits in, else the last."""
+    return min(bisect.bisect_left(up_to, size), len(up_to) - 1)
+
+
+def alignment_of(*tensors: torch.Tensor) -> int:
+    """16 where all tensors begin at a multiple of 16 bytes, else 8."""
+    return 8 if any(tensor.data_ptr() % 16 for tensor in tensors) else 16
+
+
 def as_elements(tensor: torch.Tensor | None, dtype: torch.dtype) -> Any:
     """A tensor as a kernel reaches it, in elements of another type; None stays None."""
     if tensor is None:
@@ -267,8 +277,7 @@ def warm_up_kernel(
     pointers: tuple[tuple[torch.dtype, bool | None], ...],
     presences: tuple[str, ...],
     integers: int,
-    constants: dict[str, tuple[int, ...]],
-    num_warps: int,
+    variants: tuple[tuple[dict[str, int], int], ...],
 ) -> int:
     """Compile a kernel's variants and load them on a device, launching nothing.
 
@@ -279,8 +288,7 @@ def warm_up_kernel(
         pointers: Element type of each tensor, and whether it is given; None for both ways.
         presences: What of the last of them, the optional ones, may be given together.
         integers: How many integers follow them.
-        constants: The values to compile in, by name.
-        num_warps: As the launcher has it.
+        variants: Values to compile in, by name, and the warps that go with them.
 
     Returns:
         How many variants are loaded now.
@@ -304,18 +312,18 @@ def warm_up_kernel(
             tensors = [dtype for dtype, _ in required] + [
                 dtype if there else None for (dtype, _), there in zip(asked, given, strict=True)
             ]
-            for values in itertools.product(*constants.values()):
+            for constants, num_warps in variants:
                 compiled = kernel.warmup(
                     *tensors,
                     *[1] * integers,
-                    **dict(zip(constants, values, strict=True)),
+                    **constants,
                     grid=(1,),
                     num_warps=num_warps,
                     enable_fp_fusion=True,
                 )
                 compiled._init_handles()
                 variant = tuple(int(there) for there in given)
-                _loaded.add((stem, place, (*variant, *values)))
+                _loaded.add((stem, place, (*variant, *constants.values())))
                 count += 1
     return count
 

@@ -92,6 +92,15 @@ GOLDEN_RATIO_64: Final = 0x9E3779B97F4A7C15
 PARALLEL_CHAIN_MULTIPLIER: Final = 0xD1342543DE82EF95
 """Multiplier of the parallel chain, which is an affine map, and so a scan."""
 
+PARALLEL_CHAIN_INVERSE: Final = 0x572B5EE77A54E3BD
+"""Inverse of the multiplier modulo 2^64: with it a chain is a cumulative sum."""
+
+WRITE_TOKEN_BLOCK: Final = 128
+"""Entries that one program of a write launch takes at a time."""
+
+WRITE_SUM_FIELDS: Final = 3
+"""int64 fields that a write launch keeps in the workspace for each block of entries."""
+
 MAX_REAL_KV_SOURCES: Final = 4
 """Most sources that one real-KV hash covers."""
 

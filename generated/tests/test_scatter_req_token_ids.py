@@ -623,8 +623,10 @@ TARGETS = (
 )
 EVERY_PRESENCE = [tuple(sign == "+" for sign in presence) for presence in PRESENCES]
 
-COMPILED_IN: dict[str, tuple[int, ...]] = {}
-EVERY_VALUE = list(itertools.product(*COMPILED_IN.values()))
+COMPILED_IN: list[str] = []
+EVERY_VALUE: list[tuple[int, ...]] = [
+    (),
+]
 
 # Every variant for one target; for the others, the one with nothing and the one with everything.
 COMPILATIONS = [

@@ -10,7 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kv_canary.canary.canary import Canary
+    from kv_canary.canary.config import CanaryConfig, WindowPool
     from kv_canary.errors import GeneratedCodeMissingError, PlanMismatchError, UsageError
+    from kv_canary.findings.errors import CanaryError
     from kv_canary_kernels.constants import (
         PLAN_BS_BLOCK_SIZE,
         CanaryLaunchTag,
@@ -22,7 +25,17 @@ if TYPE_CHECKING:
     from kv_canary_kernels.launchers.plan_entries import launch_plan_entries_kernel
     from kv_canary_kernels.launchers.plan_offsets import launch_plan_offsets_kernel
     from kv_canary_kernels.launchers.plan_rotation import launch_plan_rotation_kernel
-    from kv_canary_kernels.structs import VerifyPlan, WritePlan
+    from kv_canary_kernels.launchers.scatter_req_token_ids import (
+        launch_scatter_req_token_ids_kernel,
+    )
+    from kv_canary_kernels.launchers.verify import launch_canary_verify_kernel
+    from kv_canary_kernels.launchers.write import launch_canary_write_kernel
+    from kv_canary_kernels.structs import (
+        RealKvSource,
+        VerifyOrWriteContext,
+        VerifyPlan,
+        WritePlan,
+    )
     from kv_canary_kernels.warming import warm_up
 
 __version__ = "0.1.0"
@@ -30,26 +43,38 @@ __version__ = "0.1.0"
 __all__ = [
     "PLAN_BS_BLOCK_SIZE",
     "BrokenRule",
+    "Canary",
+    "CanaryConfig",
+    "CanaryError",
     "CanaryLaunchTag",
     "ContractError",
     "FailReason",
     "GeneratedCodeMissingError",
     "PlanMismatchError",
     "RealKvHashMode",
+    "RealKvSource",
     "UsageError",
+    "VerifyOrWriteContext",
     "VerifyPlan",
+    "WindowPool",
     "WritePlan",
     "__version__",
     "launch_canary_plan_kernels",
+    "launch_canary_verify_kernel",
+    "launch_canary_write_kernel",
     "launch_plan_entries_kernel",
     "launch_plan_offsets_kernel",
     "launch_plan_rotation_kernel",
+    "launch_scatter_req_token_ids_kernel",
     "warm_up",
 ]
 
 # The imports above, as the interpreter sees them; a test holds the two together.
 _MODULE_OF_NAME = {
     "BrokenRule": "kv_canary_kernels.contract",
+    "Canary": "kv_canary.canary.canary",
+    "CanaryConfig": "kv_canary.canary.config",
+    "CanaryError": "kv_canary.findings.errors",
     "CanaryLaunchTag": "kv_canary_kernels.constants",
     "ContractError": "kv_canary_kernels.contract",
     "FailReason": "kv_canary_kernels.constants",
@@ -57,13 +82,19 @@ _MODULE_OF_NAME = {
     "PLAN_BS_BLOCK_SIZE": "kv_canary_kernels.constants",
     "PlanMismatchError": "kv_canary.errors",
     "RealKvHashMode": "kv_canary_kernels.constants",
+    "RealKvSource": "kv_canary_kernels.structs",
     "UsageError": "kv_canary.errors",
+    "VerifyOrWriteContext": "kv_canary_kernels.structs",
     "VerifyPlan": "kv_canary_kernels.structs",
+    "WindowPool": "kv_canary.canary.config",
     "WritePlan": "kv_canary_kernels.structs",
     "launch_canary_plan_kernels": "kv_canary_kernels.launchers.plan",
+    "launch_canary_verify_kernel": "kv_canary_kernels.launchers.verify",
+    "launch_canary_write_kernel": "kv_canary_kernels.launchers.write",
     "launch_plan_entries_kernel": "kv_canary_kernels.launchers.plan_entries",
     "launch_plan_offsets_kernel": "kv_canary_kernels.launchers.plan_offsets",
     "launch_plan_rotation_kernel": "kv_canary_kernels.launchers.plan_rotation",
+    "launch_scatter_req_token_ids_kernel": "kv_canary_kernels.launchers.scatter_req_token_ids",
     "warm_up": "kv_canary_kernels.warming",
 }
 

@@ -14,9 +14,10 @@ import triton.language as tl
 
 from kv_canary_kernels import constants
 
-PLAN_BS_BLOCK_SIZE = tl.constexpr(constants.PLAN_BS_BLOCK_SIZE)
 REQ_POOL_IDX_PADDING = tl.constexpr(constants.REQ_POOL_IDX_PADDING)
-TOKEN_BLOCK = tl.constexpr(256)
+TILE_BLOCK = tl.constexpr(512)
+REQUEST_BLOCK = tl.constexpr(256)
+GROUP_BLOCK = tl.constexpr(16)
 
 # Nothing but presence and the declared variants makes another compilation.
 UNSPECIALIZED = [
@@ -51,6 +52,20 @@ UNSPECIALIZED = [
 ]
 
 
+@triton.jit
+def _entry_counts(prefixes, are_real, are_sound, swa_window_size):
+    # Entries of each request: its cached tokens in the window, or one where it is wild.
+    cached = tl.where(are_sound, prefixes, 0)
+    first = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
+    return tl.where(are_real, tl.where(are_sound, cached - first, 1), 0)
+
+
+@triton.jit
+def _write_counts(extends, are_real):
+    # Tokens that each request writes, clamped below 2^31, so that no sum over a batch can wrap.
+    return tl.where(are_real, tl.minimum(tl.maximum(extends, 0), 2147483647), 0)
+
+
 @triton.jit(do_not_specialize=UNSPECIALIZED, do_not_specialize_on_alignment=UNSPECIALIZED)
 def _plan_kernel(
     out_verify_slot_indices_ptr,
@@ -81,11 +96,14 @@ def _plan_kernel(
     swa_window_size: tl.int64,
     verify_capacity: tl.int64,
     kv_token_id_vs_position_offset: tl.int64,
+    BATCH_BLOCK: tl.constexpr,
+    WIDE_ALIGNMENT: tl.constexpr,
 ):
-    request = tl.program_id(0)
-    # What each request of the batch adds to the verify plan, as a vector. A request whose row or
+    program = tl.program_id(0)
+    # What each request of the batch adds to the verify plan, summed over groups of requests: every
+    # program works out the sums that it needs, so that one launch is enough. A request whose row or
     # length is wild adds one entry, so that verify has something to report.
-    requests = tl.arange(0, PLAN_BS_BLOCK_SIZE)
+    requests = tl.arange(0, BATCH_BLOCK)
     req_pool_indices_request_in_range = (requests >= 0) & (requests < bs)
     rows = tl.load(
         req_pool_indices_ptr + requests.to(tl.int64),
@@ -102,204 +120,294 @@ def _plan_kernel(
     prefixes_in_domain = (prefixes >= 0) & (prefixes <= max_seq_len)
     are_real = rows != REQ_POOL_IDX_PADDING
     are_sound = rows_in_domain & prefixes_in_domain
-    cached = tl.where(are_sound, prefixes, 0)
-    window_starts = tl.where(swa_window_size > 0, tl.maximum(cached - swa_window_size, 0), 0)
-    verify_counts = tl.where(are_real, tl.where(are_sound, cached - window_starts, 1), 0)
-    entry_total = tl.sum(verify_counts)
-    # What each request writes, clamped below 2^31, so that no sum over a block can wrap.
-    extend_seq_lens_request_in_range = (requests >= 0) & (requests < bs)
-    extends = tl.load(
-        extend_seq_lens_ptr + requests.to(tl.int64),
-        mask=extend_seq_lens_request_in_range,
-        other=0,
-    )
-    write_counts = tl.where(are_real, tl.minimum(tl.maximum(extends, 0), 2147483647), 0)
+    verify_counts = _entry_counts(prefixes, are_real, are_sound, swa_window_size)
+    groups = tl.arange(0, BATCH_BLOCK // GROUP_BLOCK)
+    group_counts = tl.sum(tl.reshape(verify_counts, [BATCH_BLOCK // GROUP_BLOCK, GROUP_BLOCK]), 1)
+    group_ends = tl.cumsum(group_counts, 0)
+    entry_total = tl.sum(group_counts)
     is_enabled = (entry_total <= verify_capacity).to(tl.int32)
+    planned = tl.where(entry_total <= verify_capacity, entry_total, 0)
     rotation = tl.zeros([], tl.int64)
-    rotation_span = tl.zeros([], tl.int64)
     if verify_rotation_ptr is not None:
         # Over capacity, a window of the entries is planned that begins where the last one ended.
-        start = tl.load(verify_rotation_ptr)
-        is_over = is_enabled == 0
-        start = start % tl.maximum(entry_total, 1)
-        start = tl.where(start < 0, start + entry_total, start)
-        rotation = tl.where(is_over, start, 0)
-        rotation_span = entry_total
+        turned = tl.load(verify_rotation_ptr)
+        turned = turned % tl.maximum(entry_total, 1)
+        turned = tl.where(turned < 0, turned + entry_total, turned)
+        rotation = tl.where(entry_total <= verify_capacity, 0, turned)
+        planned = tl.minimum(entry_total, verify_capacity)
         is_enabled = tl.full([], 1, tl.int32)
-    if tl.program_id(1) == 0:
-        # Each request's program writes its offset and its seed, the program after them the totals.
-        write_offset = tl.sum(tl.where(requests < request, write_counts, 0))
-        out_write_offsets_boundary_in_range = (request >= 0) & (request < write_offsets_len)
+    # The first programs write what concerns requests, the others walk the entries.
+    request_programs = (write_offsets_len + REQUEST_BLOCK - 1) // REQUEST_BLOCK
+    if program < request_programs:
+        # Offsets and seeds of a block of requests; behind the last request, the total, then zeros.
+        first_request = program * REQUEST_BLOCK
+        extend_seq_lens_request_in_range = (requests >= 0) & (requests < bs)
+        all_extends = tl.load(
+            extend_seq_lens_ptr + requests.to(tl.int64),
+            mask=extend_seq_lens_request_in_range,
+            other=0,
+        )
+        all_counts = _write_counts(all_extends, are_real)
+        written_before = tl.sum(tl.where(requests < first_request, all_counts, 0))
+        own = first_request + tl.arange(0, REQUEST_BLOCK)
+        own_row_request_in_range = (own >= 0) & (own < bs)
+        own_row = tl.load(
+            req_pool_indices_ptr + own.to(tl.int64),
+            mask=own_row_request_in_range,
+            other=REQ_POOL_IDX_PADDING,
+        )
+        own_row_in_domain = (own_row >= 0) & (own_row < max_reqs)
+        own_prefix_request_in_range = (own >= 0) & (own < bs)
+        own_prefix = tl.load(
+            prefix_lens_ptr + own.to(tl.int64),
+            mask=own_prefix_request_in_range,
+            other=0,
+        )
+        own_prefix_in_domain = (own_prefix >= 0) & (own_prefix <= max_seq_len)
+        own_extend_request_in_range = (own >= 0) & (own < bs)
+        own_extend = tl.load(
+            extend_seq_lens_ptr + own.to(tl.int64),
+            mask=own_extend_request_in_range,
+            other=0,
+        )
+        own_count = _write_counts(own_extend, own_row != REQ_POOL_IDX_PADDING)
+        offset = written_before + tl.cumsum(own_count, 0) - own_count
+        offset = tl.where(own <= bs, offset, 0)
+        out_write_offsets_boundary_in_range = (own >= 0) & (own < write_offsets_len)
         tl.store(
-            out_write_offsets_ptr + request.to(tl.int64),
-            write_offset,
+            out_write_offsets_ptr + own.to(tl.int64),
+            offset,
             mask=out_write_offsets_boundary_in_range,
         )
-        if request < bs:
-            own = requests == request
-            own_row = tl.sum(tl.where(own, rows, 0))
-            own_cached = tl.sum(tl.where(own, cached, 0))
-            own_writes = tl.sum(tl.where(own & are_sound, write_counts, 0))
-            has_seed = (own_writes > 0) & (own_cached > 0)
-            seed_row_in_range = (own_row >= 0) & (own_row < max_reqs)
-            seed_position_in_range = (own_cached - 1 >= 0) & (own_cached - 1 < max_seq_len)
-            seed = tl.load(
-                req_to_token_ptr
-                + own_row.to(tl.int64) * max_seq_len
-                + (own_cached - 1).to(tl.int64),
-                mask=(has_seed & seed_row_in_range & seed_position_in_range) != 0,
-                other=-1,
-            ).to(tl.int64)
-            if full_to_swa_index_mapping_ptr is not None:
-                seed_mapping_slot_in_range = (seed >= 0) & (seed < lut_len)
-                seed_in_window = tl.load(
-                    full_to_swa_index_mapping_ptr + seed.to(tl.int64),
-                    mask=seed_mapping_slot_in_range,
-                    other=-2,
-                )
-                seed = tl.where(seed < 0, seed, seed_in_window)
-            out_write_seed_slot_indices_request_in_range = (request >= 0) & (
-                request < write_req_capacity
+        has_seed = own_row_in_domain & own_prefix_in_domain & (own_count > 0) & (own_prefix > 0)
+        seed_row_in_range = (own_row >= 0) & (own_row < max_reqs)
+        seed_position_in_range = (own_prefix - 1 >= 0) & (own_prefix - 1 < max_seq_len)
+        seed = tl.load(
+            req_to_token_ptr + own_row.to(tl.int64) * max_seq_len + (own_prefix - 1).to(tl.int64),
+            mask=(has_seed & seed_row_in_range & seed_position_in_range) != 0,
+            other=-1,
+        ).to(tl.int64)
+        if full_to_swa_index_mapping_ptr is not None:
+            seed_mapping_slot_in_range = (seed >= 0) & (seed < lut_len)
+            seed_in_window = tl.load(
+                full_to_swa_index_mapping_ptr + seed.to(tl.int64),
+                mask=seed_mapping_slot_in_range,
+                other=-2,
             )
-            tl.store(
-                out_write_seed_slot_indices_ptr + request.to(tl.int64),
-                seed,
-                mask=out_write_seed_slot_indices_request_in_range,
-            )
-        else:
+            seed = tl.where(seed < 0, seed, seed_in_window)
+        out_write_seed_slot_indices_request_in_range = (own >= 0) & (own < write_req_capacity)
+        tl.store(
+            out_write_seed_slot_indices_ptr + own.to(tl.int64),
+            seed,
+            mask=((own < bs) & out_write_seed_slot_indices_request_in_range) != 0,
+        )
+        if program == 0:
             # The count is an int32, whatever the capacity.
             verify_valid = tl.minimum(tl.minimum(entry_total, verify_capacity), 2147483647)
             tl.store(out_verify_num_valid_ptr, verify_valid)
             tl.store(out_verify_enable_ptr, is_enabled)
             tl.store(out_write_num_valid_reqs_ptr, bs)
-            for start in range(bs + 1, write_offsets_len, TOKEN_BLOCK):
-                boundary = start + tl.arange(0, TOKEN_BLOCK)
-                tail_boundary_in_range = (boundary >= 0) & (boundary < write_offsets_len)
-                tl.store(
-                    out_write_offsets_ptr + boundary.to(tl.int64),
-                    tl.zeros([TOKEN_BLOCK], tl.int64),
-                    mask=tail_boundary_in_range,
-                )
-    if request < bs:
-        first_entry = tl.sum(tl.where(requests < request, verify_counts, 0)) - rotation
-        # The entries of one request, a block of positions at a time. Every index is compared with
-        # its own dimension, so that no table, however damaged, leads outside a tensor.
-        own_row_request_in_range = (request >= 0) & (request < bs)
-        row = tl.load(
-            req_pool_indices_ptr + request.to(tl.int64),
-            mask=own_row_request_in_range,
-            other=REQ_POOL_IDX_PADDING,
-        )
-        row_in_domain = (row >= 0) & (row < max_reqs)
-        own_prefix_request_in_range = (request >= 0) & (request < bs)
-        prefix = tl.load(
-            prefix_lens_ptr + request.to(tl.int64),
-            mask=own_prefix_request_in_range,
-            other=0,
-        )
-        prefix_in_domain = (prefix >= 0) & (prefix <= max_seq_len)
-        is_sound = row_in_domain & prefix_in_domain
-        cached_len = tl.where(is_sound, prefix, 0)
-        window_start = tl.where(swa_window_size > 0, tl.maximum(cached_len - swa_window_size, 0), 0)
-        is_planned = (row != REQ_POOL_IDX_PADDING) & (is_enabled != 0)
-        entry_count = tl.where(is_planned, tl.where(is_sound, cached_len - window_start, 1), 0)
+    else:
+        # Tiles of the plan, each program a stretch of them. An owner is looked for only where the last
+        # one's entries end. Every index is compared with its own dimension, so that no table, however
+        # damaged, leads outside a tensor.
+        walker = program - request_programs
+        walkers = tl.num_programs(0) - request_programs
+        tile_total = (planned + TILE_BLOCK - 1) // TILE_BLOCK
+        tiles_each = (tile_total + walkers - 1) // walkers
+        first_tile = walker * tiles_each
+        last_tile = tl.minimum(first_tile + tiles_each, tile_total)
+        lane = tl.arange(0, TILE_BLOCK)
         # An offset far beyond every position only has to stay there: clamped, the sum cannot wrap.
         token_offset = tl.maximum(kv_token_id_vs_position_offset.to(tl.int64), -(2**62))
         token_offset = tl.minimum(token_offset, 2**62)
+        owner_begin = tl.zeros([], tl.int64)
+        owner_end = tl.zeros([], tl.int64)
+        row = tl.zeros([], tl.int64)
+        prefix = tl.zeros([], tl.int64)
         known_len = tl.zeros([], tl.int64)
-        if req_to_verify_expected_tokens_valid_lens_ptr is not None:
-            req_to_verify_expected_tokens_valid_lens_request_in_range = (request >= 0) & (
-                request < bs
-            )
-            known_len = tl.load(
-                req_to_verify_expected_tokens_valid_lens_ptr + request.to(tl.int64),
-                mask=req_to_verify_expected_tokens_valid_lens_request_in_range,
-                other=0,
-            )
-        first = tl.program_id(1) * TOKEN_BLOCK
-        step = tl.num_programs(1) * TOKEN_BLOCK
-        for start in range(first, entry_count, step):
-            index = (start + tl.arange(0, TOKEN_BLOCK)).to(tl.int64)
-            is_entry = index < entry_count
-            is_token = is_entry & is_sound
-            position = window_start + index
-            req_to_token_row_in_range = (row >= 0) & (row < max_reqs)
-            req_to_token_position_in_range = (position >= 0) & (position < max_seq_len)
-            slot = tl.load(
-                req_to_token_ptr + row.to(tl.int64) * max_seq_len + position.to(tl.int64),
-                mask=(is_token & req_to_token_row_in_range & req_to_token_position_in_range) != 0,
-                other=-2,
-            ).to(tl.int64)
-            has_previous = is_token & (position > 0)
-            previous_row_in_range = (row >= 0) & (row < max_reqs)
-            previous_position_in_range = (position - 1 >= 0) & (position - 1 < max_seq_len)
-            previous = tl.load(
-                req_to_token_ptr + row.to(tl.int64) * max_seq_len + (position - 1).to(tl.int64),
-                mask=(has_previous & previous_row_in_range & previous_position_in_range) != 0,
-                other=-1,
-            ).to(tl.int64)
-            if full_to_swa_index_mapping_ptr is not None:
-                full_to_swa_index_mapping_slot_in_range = (slot >= 0) & (slot < lut_len)
-                slot_in_window = tl.load(
-                    full_to_swa_index_mapping_ptr + slot.to(tl.int64),
-                    mask=full_to_swa_index_mapping_slot_in_range,
-                    other=-2,
-                )
-                slot = tl.where(slot < 0, slot, slot_in_window)
-                previous_mapping_slot_in_range = (previous >= 0) & (previous < lut_len)
-                previous_in_window = tl.load(
-                    full_to_swa_index_mapping_ptr + previous.to(tl.int64),
-                    mask=previous_mapping_slot_in_range,
-                    other=-2,
-                )
-                previous = tl.where(previous < 0, previous, previous_in_window)
-            expected_token = tl.full([TOKEN_BLOCK], -1, tl.int64)
-            if req_to_verify_expected_tokens_ptr is not None:
-                column = position + token_offset
-                is_known = is_token & (column < known_len)
-                req_to_verify_expected_tokens_row_in_range = (row >= 0) & (row < token_rows)
-                req_to_verify_expected_tokens_column_in_range = (column >= 0) & (
-                    column < token_columns
-                )
-                expected_token = tl.load(
-                    req_to_verify_expected_tokens_ptr
-                    + row.to(tl.int64) * token_columns
-                    + column.to(tl.int64),
+        for tile in range(first_tile, last_tile):
+            tile_start = tile * TILE_BLOCK + tl.zeros([], tl.int64)
+            tile_entries = tl.minimum(planned - tile_start, TILE_BLOCK)
+            done = tl.zeros([], tl.int64)
+            while done < tile_entries:
+                # Entries before the first planned one stand behind the last: coverage rotates.
+                place = tile_start + done + rotation
+                place = tl.where(place >= entry_total, place - entry_total, place)
+                if (place < owner_begin) | (place >= owner_end):
+                    # The request that an entry belongs to: first its group, from the sums, then it.
+                    group = tl.sum((group_ends <= place).to(tl.int32))
+                    group_begin = tl.sum(tl.where(groups < group, group_counts, 0))
+                    members = tl.arange(0, GROUP_BLOCK)
+                    member = group * GROUP_BLOCK + members
+                    member_request_in_range = (member >= 0) & (member < bs)
+                    member_rows = tl.load(
+                        req_pool_indices_ptr + member.to(tl.int64),
+                        mask=member_request_in_range,
+                        other=REQ_POOL_IDX_PADDING,
+                    )
+                    member_rows_in_domain = (member_rows >= 0) & (member_rows < max_reqs)
+                    member_prefix_request_in_range = (member >= 0) & (member < bs)
+                    member_prefixes = tl.load(
+                        prefix_lens_ptr + member.to(tl.int64),
+                        mask=member_prefix_request_in_range,
+                        other=0,
+                    )
+                    member_prefixes_in_domain = (member_prefixes >= 0) & (member_prefixes <= max_seq_len)
+                    are_members_sound = member_rows_in_domain & member_prefixes_in_domain
+                    member_counts = _entry_counts(
+                        member_prefixes, member_rows != REQ_POOL_IDX_PADDING, are_members_sound, swa_window_size
+                    )
+                    member_ends = group_begin + tl.cumsum(member_counts, 0)
+                    chosen = tl.sum((member_ends <= place).to(tl.int32))
+                    is_owner = members == chosen
+                    row = tl.sum(tl.where(is_owner, member_rows, 0))
+                    prefix = tl.sum(tl.where(is_owner, member_prefixes, 0))
+                    owner_begin = tl.sum(tl.where(is_owner, member_ends - member_counts, 0))
+                    owner_end = tl.sum(tl.where(is_owner, member_ends, 0))
+                    if req_to_verify_expected_tokens_valid_lens_ptr is not None:
+                        owner = group * GROUP_BLOCK + chosen
+                        req_to_verify_expected_tokens_valid_lens_request_in_range = (owner >= 0) & (
+                            owner < bs
+                        )
+                        known_len = tl.load(
+                            req_to_verify_expected_tokens_valid_lens_ptr + owner.to(tl.int64),
+                            mask=req_to_verify_expected_tokens_valid_lens_request_in_range,
+                            other=0,
+                        )
+                is_sound = (row >= 0) & (row < max_reqs) & (prefix >= 0) & (prefix <= max_seq_len)
+                window_start = tl.where(swa_window_size > 0, tl.maximum(prefix - swa_window_size, 0), 0)
+                count = tl.maximum(tl.minimum(owner_end - place, tile_entries - done), 1)
+                is_own = (lane >= done) & (lane < done + count)
+                is_token = is_own & is_sound
+                position = window_start + (place - owner_begin - done) + lane
+                req_to_token_row_in_range = (row >= 0) & (row < max_reqs)
+                req_to_token_position_in_range = (position >= 0) & (position < max_seq_len)
+                slot = tl.load(
+                    req_to_token_ptr + row.to(tl.int64) * max_seq_len + position.to(tl.int64),
                     mask=(
-                        is_known
-                        & req_to_verify_expected_tokens_row_in_range
-                        & req_to_verify_expected_tokens_column_in_range
+                        is_token & req_to_token_row_in_range & req_to_token_position_in_range
                     )
                     != 0,
+                    other=-2,
+                ).to(tl.int64)
+                has_previous = is_token & (position > 0)
+                previous_row_in_range = (row >= 0) & (row < max_reqs)
+                previous_position_in_range = (position - 1 >= 0) & (position - 1 < max_seq_len)
+                previous = tl.load(
+                    req_to_token_ptr + row.to(tl.int64) * max_seq_len + (position - 1).to(tl.int64),
+                    mask=(has_previous & previous_row_in_range & previous_position_in_range) != 0,
                     other=-1,
                 ).to(tl.int64)
-            # A wild row or length: one entry that names it, with a slot that verify reports.
-            position = tl.where(is_sound, position, tl.where(row_in_domain, prefix, 0))
-            previous = tl.where(is_sound, previous, 0)
-            # Entries before the first planned one stand behind the last: coverage rotates.
-            entry = first_entry + index
-            entry = tl.where(entry < 0, entry + rotation_span, entry)
-            out_verify_slot_indices_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-            tl.store(
-                out_verify_slot_indices_ptr + entry.to(tl.int64),
-                slot,
-                mask=(is_entry & out_verify_slot_indices_entry_in_range) != 0,
-            )
-            out_verify_expected_tokens_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-            tl.store(
-                out_verify_expected_tokens_ptr + entry.to(tl.int64),
-                expected_token,
-                mask=(is_entry & out_verify_expected_tokens_entry_in_range) != 0,
-            )
-            out_verify_expected_positions_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-            tl.store(
-                out_verify_expected_positions_ptr + entry.to(tl.int64),
-                position,
-                mask=(is_entry & out_verify_expected_positions_entry_in_range) != 0,
-            )
-            out_verify_prev_slot_indices_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-            tl.store(
-                out_verify_prev_slot_indices_ptr + entry.to(tl.int64),
-                previous,
-                mask=(is_entry & out_verify_prev_slot_indices_entry_in_range) != 0,
-            )
+                if full_to_swa_index_mapping_ptr is not None:
+                    full_to_swa_index_mapping_slot_in_range = (slot >= 0) & (slot < lut_len)
+                    slot_in_window = tl.load(
+                        full_to_swa_index_mapping_ptr + slot.to(tl.int64),
+                        mask=full_to_swa_index_mapping_slot_in_range,
+                        other=-2,
+                    )
+                    slot = tl.where(slot < 0, slot, slot_in_window)
+                    previous_mapping_slot_in_range = (previous >= 0) & (previous < lut_len)
+                    previous_in_window = tl.load(
+                        full_to_swa_index_mapping_ptr + previous.to(tl.int64),
+                        mask=previous_mapping_slot_in_range,
+                        other=-2,
+                    )
+                    previous = tl.where(previous < 0, previous, previous_in_window)
+                expected_token = tl.full([TILE_BLOCK], -1, tl.int64)
+                if req_to_verify_expected_tokens_ptr is not None:
+                    column = position + token_offset
+                    is_known = is_token & (column < known_len)
+                    req_to_verify_expected_tokens_row_in_range = (row >= 0) & (row < token_rows)
+                    req_to_verify_expected_tokens_column_in_range = (column >= 0) & (
+                        column < token_columns
+                    )
+                    expected_token = tl.load(
+                        req_to_verify_expected_tokens_ptr
+                        + row.to(tl.int64) * token_columns
+                        + column.to(tl.int64),
+                        mask=(
+                            is_known
+                            & req_to_verify_expected_tokens_row_in_range
+                            & req_to_verify_expected_tokens_column_in_range
+                        )
+                        != 0,
+                        other=-1,
+                    ).to(tl.int64)
+                # A wild row or length: one entry that names it, with a slot that verify reports.
+                is_row_wild = (row < 0) | (row >= max_reqs)
+                position = tl.where(is_sound, position, tl.where(is_row_wild, 0, prefix))
+                previous = tl.where(is_sound, previous, 0)
+                if count == TILE_BLOCK:
+                    # One request owns the whole tile: its stores are wide.
+                    whole_entry_in_range = (tile_start >= 0) & (
+                        tile_start + TILE_BLOCK <= verify_capacity
+                    )
+                    tl.store(
+                        tl.multiple_of(out_verify_slot_indices_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        + tl.arange(0, TILE_BLOCK),
+                        slot,
+                        mask=whole_entry_in_range,
+                    )
+                    whole_tokens_entry_in_range = (tile_start >= 0) & (
+                        tile_start + TILE_BLOCK <= verify_capacity
+                    )
+                    tl.store(
+                        tl.multiple_of(out_verify_expected_tokens_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        + tl.arange(0, TILE_BLOCK),
+                        expected_token,
+                        mask=whole_tokens_entry_in_range,
+                    )
+                    whole_positions_entry_in_range = (tile_start >= 0) & (
+                        tile_start + TILE_BLOCK <= verify_capacity
+                    )
+                    tl.store(
+                        tl.multiple_of(out_verify_expected_positions_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        + tl.arange(0, TILE_BLOCK),
+                        position,
+                        mask=whole_positions_entry_in_range,
+                    )
+                    whole_previous_entry_in_range = (tile_start >= 0) & (
+                        tile_start + TILE_BLOCK <= verify_capacity
+                    )
+                    tl.store(
+                        tl.multiple_of(out_verify_prev_slot_indices_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        + tl.arange(0, TILE_BLOCK),
+                        previous,
+                        mask=whole_previous_entry_in_range,
+                    )
+                else:
+                    entry = tile_start + lane
+                    out_verify_slot_indices_entry_in_range = (entry >= 0) & (
+                        entry < verify_capacity
+                    )
+                    tl.store(
+                        out_verify_slot_indices_ptr + entry.to(tl.int64),
+                        slot,
+                        mask=(is_own & out_verify_slot_indices_entry_in_range) != 0,
+                    )
+                    out_verify_expected_tokens_entry_in_range = (entry >= 0) & (
+                        entry < verify_capacity
+                    )
+                    tl.store(
+                        out_verify_expected_tokens_ptr + entry.to(tl.int64),
+                        expected_token,
+                        mask=(is_own & out_verify_expected_tokens_entry_in_range) != 0,
+                    )
+                    out_verify_expected_positions_entry_in_range = (entry >= 0) & (
+                        entry < verify_capacity
+                    )
+                    tl.store(
+                        out_verify_expected_positions_ptr + entry.to(tl.int64),
+                        position,
+                        mask=(is_own & out_verify_expected_positions_entry_in_range) != 0,
+                    )
+                    out_verify_prev_slot_indices_entry_in_range = (entry >= 0) & (
+                        entry < verify_capacity
+                    )
+                    tl.store(
+                        out_verify_prev_slot_indices_ptr + entry.to(tl.int64),
+                        previous,
+                        mask=(is_own & out_verify_prev_slot_indices_entry_in_range) != 0,
+                    )
+                done += count

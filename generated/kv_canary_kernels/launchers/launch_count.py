@@ -98,6 +98,7 @@ def warm_up_launch_count(
         ),
         presences=("",),
         integers=0,
-        constants={},
-        num_warps=1,
+        variants=(
+            ({}, 1),
+        ),
     )

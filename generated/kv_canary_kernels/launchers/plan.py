@@ -9,7 +9,9 @@ from kv_canary_kernels.backends import (
     Launch,
     LaunchSequence,
     TritonLaunch,
+    alignment_of,
     choose_backend,
+    class_of,
     reference_launch,
     require_triton,
     warm_up_kernel,
@@ -198,6 +200,7 @@ def prepare_plan(
     require_triton("plan")
     from kv_canary_kernels.kernels.plan import _plan_kernel
 
+    size_class = class_of((16, 256, 1024, 4096), req_pool_indices.shape[0])
     launch = TritonLaunch(
         kernel=_plan_kernel,
         stem="plan",
@@ -206,10 +209,11 @@ def prepare_plan(
             int(req_to_verify_expected_tokens is not None),
             int(req_to_verify_expected_tokens_valid_lens is not None),
             int(verify_rotation is not None),
+            (16, 256, 1024, 4096)[size_class],
+            alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
         ),
         grid=(
-            req_pool_indices.shape[0] + 1,
-            max(1, min(32, (req_to_token.shape[1] + 1023) // 1024)),
+            (out_write_offsets.shape[0] + 256 - 1) // 256 + max(1, min((1056, 1056, 1056, 528)[size_class], (min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1]) + 512 - 1) // 512)),
         ),
         arguments=(
             out_verify_slot_indices,
@@ -241,7 +245,10 @@ def prepare_plan(
             verify_capacity,
             kv_token_id_vs_position_offset,
         ),
-        constants={},
+        constants={
+            "BATCH_BLOCK": (16, 256, 1024, 4096)[size_class],
+            "WIDE_ALIGNMENT": alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
+        },
         num_warps=4,
         device=out_verify_slot_indices.device,
     )
@@ -305,8 +312,16 @@ def warm_up_plan(
         ),
         presences=PRESENCES,
         integers=11,
-        constants={},
-        num_warps=4,
+        variants=(
+            ({"BATCH_BLOCK": 16, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 16, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 256, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 256, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 1024, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 1024, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 4096, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 4096, "WIDE_ALIGNMENT": 8}, 4),
+        ),
     )
     if verify_rotation is not False:
         count += warm_up_plan_rotation(device=device)

@@ -248,6 +248,7 @@ def warm_up_plan_entries(
         ),
         presences=PRESENCES,
         integers=9,
-        constants={},
-        num_warps=4,
+        variants=(
+            ({}, 4),
+        ),
     )

@@ -225,6 +225,7 @@ def warm_up_plan_offsets(
         ),
         presences=PRESENCES,
         integers=8,
-        constants={},
-        num_warps=4,
+        variants=(
+            ({}, 4),
+        ),
     )

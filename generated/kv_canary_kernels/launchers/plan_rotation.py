@@ -161,6 +161,7 @@ def warm_up_plan_rotation(
         ),
         presences=PRESENCES,
         integers=5,
-        constants={},
-        num_warps=4,
+        variants=(
+            ({}, 4),
+        ),
     )

@@ -149,6 +149,7 @@ def warm_up_scatter_req_token_ids(
         ),
         presences=PRESENCES,
         integers=4,
-        constants={},
-        num_warps=4,
+        variants=(
+            ({}, 4),
+        ),
     )

@@ -10,6 +10,7 @@ from kv_canary_kernels.backends import (
     TritonLaunch,
     as_elements,
     choose_backend,
+    class_of,
     reference_launch,
     require_triton,
     warm_up_kernel,
@@ -145,6 +146,15 @@ def prepare_verify(
     require_triton("verify")
     from kv_canary_kernels.kernels.verify import _verify_kernel
 
+    read_limit = 2 * real_kv_hash_mode + real_kv_hash_mode // 2 * 1152921504606846976
+    source_0_words = min(source_0_read_bytes // 8, read_limit)
+    source_1_words = min(source_1_read_bytes // 8, read_limit)
+    source_2_words = min(source_2_read_bytes // 8, read_limit)
+    source_3_words = min(source_3_read_bytes // 8, read_limit)
+    read_class = (
+        min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
+    )
+    size_class = class_of((0, 1, 2), read_class)
     launch = TritonLaunch(
         kernel=_verify_kernel,
         stem="verify",
@@ -156,6 +166,7 @@ def prepare_verify(
             int(source_3_tensor is not None),
             ("serial", "parallel").index(hash_format),
             int(check_verify_expected_token),
+            (16, 4, 2)[size_class],
         ),
         grid=(max(1, min(1024, (verify_slot_indices.shape[0] + 127) // 128)),),
         arguments=(
@@ -193,23 +204,24 @@ def prepare_verify(
             verify_slot_indices.shape[0],
             source_0_page_size,
             source_0_num_bytes_per_token,
-            source_0_read_bytes,
             source_1_page_size,
             source_1_num_bytes_per_token,
-            source_1_read_bytes,
             source_2_page_size,
             source_2_num_bytes_per_token,
-            source_2_read_bytes,
             source_3_page_size,
             source_3_num_bytes_per_token,
-            source_3_read_bytes,
+            read_limit,
+            source_0_words,
+            source_1_words,
+            source_2_words,
+            source_3_words,
             int(kernel_kind),
-            int(real_kv_hash_mode),
             int(report_padding_slot),
         ),
         constants={
             "HASH_FORMAT": ("serial", "parallel").index(hash_format),
             "CHECK_VERIFY_EXPECTED_TOKEN": int(check_verify_expected_token),
+            "READ_BLOCK": (16, 4, 2)[size_class],
         },
         num_warps=4,
         device=canary_buf.device,
@@ -267,11 +279,20 @@ def warm_up_verify(
         ),
         presences=PRESENCES,
         integers=31,
-        constants={
-            "HASH_FORMAT": (0, 1),
-            "CHECK_VERIFY_EXPECTED_TOKEN": (0, 1),
-        },
-        num_warps=4,
+        variants=(
+            ({"HASH_FORMAT": 0, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 16}, 4),
+            ({"HASH_FORMAT": 0, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 16}, 4),
+            ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 16}, 4),
+            ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 16}, 4),
+            ({"HASH_FORMAT": 0, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 4}, 4),
+            ({"HASH_FORMAT": 0, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 4}, 4),
+            ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 4}, 4),
+            ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 4}, 4),
+            ({"HASH_FORMAT": 0, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 2}, 4),
+            ({"HASH_FORMAT": 0, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 2}, 4),
+            ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 2}, 4),
+            ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 2}, 4),
+        ),
     )
     if evidence_ring is not False:
         count += warm_up_launch_count(device=device)

@@ -11,9 +11,15 @@ from kv_canary_kernels.backends import (
     TritonLaunch,
     as_elements,
     choose_backend,
+    class_of,
     reference_launch,
     require_triton,
     warm_up_kernel,
+)
+from kv_canary_kernels.constants import WRITE_TOKEN_BLOCK, WRITE_SUM_FIELDS
+from kv_canary_kernels.launchers.write_sums import (
+    prepare_write_sums,
+    warm_up_write_sums,
 )
 from kv_canary_kernels.launchers.launch_count import (
     prepare_launch_count,
@@ -27,29 +33,49 @@ from kv_canary_kernels.validators.write import (
 
 
 # What of the optional tensors may be given together, in this order:
-# evidence_ring, source_0_tensor, source_1_tensor, source_2_tensor, source_3_tensor,
+# evidence_ring, workspace, source_0_tensor, source_1_tensor, source_2_tensor, source_3_tensor,
 # expected_input_tokens, expected_input_positions.
 PRESENCES = (
-    "-------",
-    "-----++",
-    "-+-----",
-    "-+---++",
-    "-++----",
-    "-++--++",
-    "-+++---",
-    "-+++-++",
-    "-++++--",
-    "-++++++",
-    "+------",
-    "+----++",
-    "++-----",
-    "++---++",
-    "+++----",
-    "+++--++",
-    "++++---",
-    "++++-++",
-    "+++++--",
-    "+++++++",
+    "--------",
+    "------++",
+    "--+-----",
+    "--+---++",
+    "--++----",
+    "--++--++",
+    "--+++---",
+    "--+++-++",
+    "--++++--",
+    "--++++++",
+    "-+------",
+    "-+----++",
+    "-++-----",
+    "-++---++",
+    "-+++----",
+    "-+++--++",
+    "-++++---",
+    "-++++-++",
+    "-+++++--",
+    "-+++++++",
+    "+-------",
+    "+-----++",
+    "+-+-----",
+    "+-+---++",
+    "+-++----",
+    "+-++--++",
+    "+-+++---",
+    "+-+++-++",
+    "+-++++--",
+    "+-++++++",
+    "++------",
+    "++----++",
+    "+++-----",
+    "+++---++",
+    "++++----",
+    "++++--++",
+    "+++++---",
+    "+++++-++",
+    "++++++--",
+    "++++++++",
 )
 
 
@@ -144,6 +170,7 @@ def prepare_write(
     kernel_run_counter = context.kernel_run_counter
     enable_chain_position_assert = context.enable_chain_position_assert
     evidence_ring = context.evidence_ring
+    workspace = context.workspace
     kernel_kind = context.kernel_kind
     real_kv_hash_mode = context.real_kv_hash_mode
     hash_format = context.hash_format
@@ -186,11 +213,24 @@ def prepare_write(
     require_triton("write")
     from kv_canary_kernels.kernels.write import _write_kernel
 
+    read_limit = 2 * real_kv_hash_mode + real_kv_hash_mode // 2 * 1152921504606846976
+    source_0_words = min(source_0_read_bytes // 8, read_limit)
+    source_1_words = min(source_1_read_bytes // 8, read_limit)
+    source_2_words = min(source_2_read_bytes // 8, read_limit)
+    source_3_words = min(source_3_read_bytes // 8, read_limit)
+    is_split = (
+        min(1, max(0, input_ids.shape[0] - max(2047, write_seed_slot_indices.shape[0] + 1023))) * min(1, max(0, (0 if workspace is None else workspace.shape[0]) // WRITE_SUM_FIELDS + 1 - input_ids.shape[0] // WRITE_TOKEN_BLOCK))
+    )
+    read_class = (
+        min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
+    )
+    size_class = class_of((0, 1, 2), read_class)
     launch = TritonLaunch(
         kernel=_write_kernel,
         stem="write",
         variant=(
             int(evidence_ring is not None),
+            int(workspace is not None),
             int(source_0_tensor is not None),
             int(source_1_tensor is not None),
             int(source_2_tensor is not None),
@@ -198,8 +238,11 @@ def prepare_write(
             int(expected_input_tokens is not None),
             int(expected_input_positions is not None),
             ("serial", "parallel").index(hash_format),
+            (16, 4, 2)[size_class],
         ),
-        grid=(max(1, write_seed_slot_indices.shape[0] + min(1024, input_ids.shape[0] // 128)),),
+        grid=(
+            max(1, write_seed_slot_indices.shape[0] + min(1024, input_ids.shape[0] // WRITE_TOKEN_BLOCK)),
+        ),
         arguments=(
             as_elements(canary_buf, torch.int64),
             violation_ring,
@@ -214,6 +257,7 @@ def prepare_write(
             positions,
             out_cache_loc,
             evidence_ring,
+            workspace,
             as_elements(source_0_tensor, torch.int64),
             as_elements(source_1_tensor, torch.int64),
             as_elements(source_2_tensor, torch.int64),
@@ -227,6 +271,7 @@ def prepare_write(
             canary_buf.shape[0],
             canary_buf.shape[1],
             violation_ring.shape[0],
+            0 if workspace is None else workspace.shape[0],
             0 if source_0_tensor is None else source_0_tensor.shape[0],
             0 if source_0_tensor is None else source_0_tensor.shape[1] * source_0_tensor.itemsize,
             0 if source_1_tensor is None else source_1_tensor.shape[0],
@@ -239,26 +284,40 @@ def prepare_write(
             input_ids.shape[0],
             source_0_page_size,
             source_0_num_bytes_per_token,
-            source_0_read_bytes,
             source_1_page_size,
             source_1_num_bytes_per_token,
-            source_1_read_bytes,
             source_2_page_size,
             source_2_num_bytes_per_token,
-            source_2_read_bytes,
             source_3_page_size,
             source_3_num_bytes_per_token,
-            source_3_read_bytes,
+            read_limit,
+            source_0_words,
+            source_1_words,
+            source_2_words,
+            source_3_words,
+            is_split,
             int(kernel_kind),
-            int(real_kv_hash_mode),
         ),
         constants={
             "HASH_FORMAT": ("serial", "parallel").index(hash_format),
+            "READ_BLOCK": (16, 4, 2)[size_class],
         },
         num_warps=4,
         device=canary_buf.device,
     )
     launches: list[Launch] = [launch]
+    if is_split == 1 and hash_format == "parallel" and workspace is not None:
+        follow_up = prepare_write_sums(
+            canary_buf=canary_buf,
+            workspace=workspace,
+            write_offsets=write_offsets,
+            write_seed_slot_indices=write_seed_slot_indices,
+            write_num_valid_reqs=write_num_valid_reqs,
+            input_ids=input_ids,
+            positions=positions,
+            out_cache_loc=out_cache_loc,
+        )
+        launches.insert(0, follow_up)
     if evidence_ring is not None:
         follow_up = prepare_launch_count(kernel_run_counter=kernel_run_counter)
         launches.append(follow_up)
@@ -269,6 +328,7 @@ def warm_up_write(
     *,
     device: torch.device | str,
     evidence_ring: bool | None = None,
+    workspace: bool | None = None,
     source_0_tensor: bool | None = None,
     source_1_tensor: bool | None = None,
     source_2_tensor: bool | None = None,
@@ -281,6 +341,7 @@ def warm_up_write(
     Args:
         device: A GPU; on the CPU there is nothing to compile.
         evidence_ring: Whether launches will give it; None compiles both.
+        workspace: Whether launches will give it; None compiles both.
         source_0_tensor: Whether launches will give it; None compiles both.
         source_1_tensor: Whether launches will give it; None compiles both.
         source_2_tensor: Whether launches will give it; None compiles both.
@@ -309,6 +370,7 @@ def warm_up_write(
             (torch.int64, True),
             (torch.int64, True),
             (torch.int64, evidence_ring),
+            (torch.int64, workspace),
             (torch.int64, source_0_tensor),
             (torch.int64, source_1_tensor),
             (torch.int64, source_2_tensor),
@@ -317,12 +379,18 @@ def warm_up_write(
             (torch.int64, expected_input_positions),
         ),
         presences=PRESENCES,
-        integers=31,
-        constants={
-            "HASH_FORMAT": (0, 1),
-        },
-        num_warps=4,
+        integers=33,
+        variants=(
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 16}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 16}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 4}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 4}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 2}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 2}, 4),
+        ),
     )
+    if workspace is not False:
+        count += warm_up_write_sums(device=device)
     if evidence_ring is not False:
         count += warm_up_launch_count(device=device)
     return count

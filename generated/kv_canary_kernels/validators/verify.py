@@ -25,6 +25,12 @@ def validate_verify(
     ring_capacity: int | None = None,
     workspace_len: int | None = None,
     verify_capacity: int | None = None,
+    read_limit: int | None = None,
+    source_0_words: int | None = None,
+    source_1_words: int | None = None,
+    source_2_words: int | None = None,
+    source_3_words: int | None = None,
+    read_class: int | None = None,
 ) -> None:
     """Raise ContractError unless every rule holds; sizes left None are read from the arguments."""
     derived = (
@@ -33,6 +39,12 @@ def validate_verify(
         is ring_capacity
         is workspace_len
         is verify_capacity
+        is read_limit
+        is source_0_words
+        is source_1_words
+        is source_2_words
+        is source_3_words
+        is read_class
         is None
     )
     if derived and accepts_verify(
@@ -52,6 +64,12 @@ def validate_verify(
         ring_capacity=ring_capacity,
         workspace_len=workspace_len,
         verify_capacity=verify_capacity,
+        read_limit=read_limit,
+        source_0_words=source_0_words,
+        source_1_words=source_1_words,
+        source_2_words=source_2_words,
+        source_3_words=source_3_words,
+        read_class=read_class,
     )
     if broken:
         raise ContractError(broken)
@@ -291,6 +309,12 @@ def inspect_verify(
     ring_capacity: Any = None,
     workspace_len: Any = None,
     verify_capacity: Any = None,
+    read_limit: Any = None,
+    source_0_words: Any = None,
+    source_1_words: Any = None,
+    source_2_words: Any = None,
+    source_3_words: Any = None,
+    read_class: Any = None,
 ) -> tuple[BrokenRule, ...]:
     """Every rule that the arguments break, in checking order, each with its message."""
     inspection = Inspection("verify")
@@ -550,6 +574,28 @@ def inspect_verify(
         "verify_capacity",
         verify_capacity,
     )
+    read_limit = inspection.size_type("verify.read_limit.type", "read_limit", read_limit)
+    source_0_words = inspection.size_type(
+        "verify.source_0_words.type",
+        "source_0_words",
+        source_0_words,
+    )
+    source_1_words = inspection.size_type(
+        "verify.source_1_words.type",
+        "source_1_words",
+        source_1_words,
+    )
+    source_2_words = inspection.size_type(
+        "verify.source_2_words.type",
+        "source_2_words",
+        source_2_words,
+    )
+    source_3_words = inspection.size_type(
+        "verify.source_3_words.type",
+        "source_3_words",
+        source_3_words,
+    )
+    read_class = inspection.size_type("verify.read_class.type", "read_class", read_class)
     kernel_kind = inspection.int64("verify.context.kernel_kind.int64", "kernel_kind", kernel_kind)
 
     # Sizes: as given, else from the first argument that has them.
@@ -595,6 +641,24 @@ def inspect_verify(
         1,
         0,
     )
+    if read_limit is None and real_kv_hash_mode is not None:
+        read_limit = 2 * real_kv_hash_mode + real_kv_hash_mode // 2 * 1152921504606846976
+    if source_0_words is None and source_0_read_bytes is not None and read_limit is not None:
+        source_0_words = min(source_0_read_bytes // 8, read_limit)
+    if source_1_words is None and source_1_read_bytes is not None and read_limit is not None:
+        source_1_words = min(source_1_read_bytes // 8, read_limit)
+    if source_2_words is None and source_2_read_bytes is not None and read_limit is not None:
+        source_2_words = min(source_2_read_bytes // 8, read_limit)
+    if source_3_words is None and source_3_read_bytes is not None and read_limit is not None:
+        source_3_words = min(source_3_read_bytes // 8, read_limit)
+    if (
+        read_class is None
+        and source_0_words is not None
+        and source_1_words is not None
+        and source_2_words is not None
+        and source_3_words is not None
+    ):
+        read_class = min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
 
     # The launcher's own rules.
     if len(real_kv_sources) > MAX_REAL_KV_SOURCES:

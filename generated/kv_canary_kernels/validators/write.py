@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, int32, int64, uint8
 
-from kv_canary_kernels.constants import CANARY_FIELDS_PER_SLOT, VIOLATION_FIELDS, MAX_REAL_KV_SOURCES, CanaryLaunchTag, RealKvHashMode
+from kv_canary_kernels.constants import CANARY_FIELDS_PER_SLOT, VIOLATION_FIELDS, WRITE_TOKEN_BLOCK, WRITE_SUM_FIELDS, MAX_REAL_KV_SOURCES, CanaryLaunchTag, RealKvHashMode
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 from kv_canary_kernels.structs import RealKvSource, VerifyOrWriteContext, WritePlan
 
@@ -30,6 +30,13 @@ def validate_write(
     workspace_len: int | None = None,
     write_req_capacity: int | None = None,
     num_tokens: int | None = None,
+    read_limit: int | None = None,
+    source_0_words: int | None = None,
+    source_1_words: int | None = None,
+    source_2_words: int | None = None,
+    source_3_words: int | None = None,
+    is_split: int | None = None,
+    read_class: int | None = None,
 ) -> None:
     """Raise ContractError unless every rule holds; sizes left None are read from the arguments."""
     derived = (
@@ -39,6 +46,13 @@ def validate_write(
         is workspace_len
         is write_req_capacity
         is num_tokens
+        is read_limit
+        is source_0_words
+        is source_1_words
+        is source_2_words
+        is source_3_words
+        is is_split
+        is read_class
         is None
     )
     if derived and accepts_write(
@@ -67,6 +81,13 @@ def validate_write(
         workspace_len=workspace_len,
         write_req_capacity=write_req_capacity,
         num_tokens=num_tokens,
+        read_limit=read_limit,
+        source_0_words=source_0_words,
+        source_1_words=source_1_words,
+        source_2_words=source_2_words,
+        source_3_words=source_3_words,
+        is_split=is_split,
+        read_class=read_class,
     )
     if broken:
         raise ContractError(broken)
@@ -341,6 +362,13 @@ def inspect_write(
     workspace_len: Any = None,
     write_req_capacity: Any = None,
     num_tokens: Any = None,
+    read_limit: Any = None,
+    source_0_words: Any = None,
+    source_1_words: Any = None,
+    source_2_words: Any = None,
+    source_3_words: Any = None,
+    is_split: Any = None,
+    read_class: Any = None,
 ) -> tuple[BrokenRule, ...]:
     """Every rule that the arguments break, in checking order, each with its message."""
     inspection = Inspection("write")
@@ -566,6 +594,29 @@ def inspect_write(
         write_req_capacity,
     )
     num_tokens = inspection.size_type("write.num_tokens.type", "num_tokens", num_tokens)
+    read_limit = inspection.size_type("write.read_limit.type", "read_limit", read_limit)
+    source_0_words = inspection.size_type(
+        "write.source_0_words.type",
+        "source_0_words",
+        source_0_words,
+    )
+    source_1_words = inspection.size_type(
+        "write.source_1_words.type",
+        "source_1_words",
+        source_1_words,
+    )
+    source_2_words = inspection.size_type(
+        "write.source_2_words.type",
+        "source_2_words",
+        source_2_words,
+    )
+    source_3_words = inspection.size_type(
+        "write.source_3_words.type",
+        "source_3_words",
+        source_3_words,
+    )
+    is_split = inspection.size_type("write.is_split.type", "is_split", is_split)
+    read_class = inspection.size_type("write.read_class.type", "read_class", read_class)
     kernel_kind = inspection.int64("write.context.kernel_kind.int64", "kernel_kind", kernel_kind)
 
     # Sizes: as given, else from the first argument that has them.
@@ -612,6 +663,31 @@ def inspect_write(
         0,
     )
     num_tokens = inspection.size("num_tokens", num_tokens, "input_ids", "input_ids", 1, 0)
+    if read_limit is None and real_kv_hash_mode is not None:
+        read_limit = 2 * real_kv_hash_mode + real_kv_hash_mode // 2 * 1152921504606846976
+    if source_0_words is None and source_0_read_bytes is not None and read_limit is not None:
+        source_0_words = min(source_0_read_bytes // 8, read_limit)
+    if source_1_words is None and source_1_read_bytes is not None and read_limit is not None:
+        source_1_words = min(source_1_read_bytes // 8, read_limit)
+    if source_2_words is None and source_2_read_bytes is not None and read_limit is not None:
+        source_2_words = min(source_2_read_bytes // 8, read_limit)
+    if source_3_words is None and source_3_read_bytes is not None and read_limit is not None:
+        source_3_words = min(source_3_read_bytes // 8, read_limit)
+    if (
+        is_split is None
+        and num_tokens is not None
+        and write_req_capacity is not None
+        and workspace_len is not None
+    ):
+        is_split = min(1, max(0, num_tokens - max(2047, write_req_capacity + 1023))) * min(1, max(0, workspace_len // WRITE_SUM_FIELDS + 1 - num_tokens // WRITE_TOKEN_BLOCK))
+    if (
+        read_class is None
+        and source_0_words is not None
+        and source_1_words is not None
+        and source_2_words is not None
+        and source_3_words is not None
+    ):
+        read_class = min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
 
     # The launcher's own rules.
     if len(real_kv_sources) > MAX_REAL_KV_SOURCES:
