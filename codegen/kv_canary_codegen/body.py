@@ -72,6 +72,8 @@ class BodyReader:
     """Extents that a rule keeps from being smaller, by argument and axis."""
     functions: tuple[str, ...] = ()
     """Files of functions that stand before the kernel."""
+    sound: bool = True
+    """Whether nothing was wrong with the spec; if something was, an extent may be unknown."""
     complete: bool = True
     """Whether the arguments are all known; if not, an unknown one is no mistake of the body's."""
     lines: list[str] = field(default_factory=list)
@@ -83,8 +85,13 @@ class BodyReader:
     domain_loads: list[tuple[str, str, Span]] = field(default_factory=list)
     """Argument, target and place of each load whose elements have a domain."""
     failed: bool = False
+    _function_names: set[str] = field(default_factory=set)
     _fragments: list[str] = field(default_factory=list)
     """Those being read, the outermost first."""
+    _renames_in: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What names in a file begin with instead, where it was read last."""
+    _renamed_faults: set[Span] = field(default_factory=set)
+    """A fragment that is read under several names has each of its faults once."""
 
     def read(self, stem: str, spec_span: Span) -> Body | None:
         """Read `<stem>.py.jinja`, or report and return None."""
@@ -112,6 +119,7 @@ class BodyReader:
         for node in tree.body:
             if node is not kernel:
                 self._helper(node, shown)
+                self._refuse_second(node, shown)
         if not self.failed:
             self._require_domain_guards()
         if not self.failed and self.complete:
@@ -174,8 +182,23 @@ class BodyReader:
                         allowed="`@triton.jit def _name(...):`",
                     )
                 self._helper(node, shown)
+                self._refuse_second(node, shown)
             found.append(text.strip("\n"))
         return found
+
+    def _refuse_second(self, node: ast.stmt, shown: str) -> None:
+        """Two functions of one name would be one, whatever their bodies."""
+        if not isinstance(node, ast.FunctionDef):
+            return
+        if node.name in self._function_names:
+            place = self.problems.line(shown, node.lineno) or ""
+            start = max(0, place.find(node.name))
+            self._at(
+                Span(file=shown, line=node.lineno, column=start + 1, length=len(node.name)),
+                f"two functions are called `{node.name}`",
+                allowed="a name of its own for each function",
+            )
+        self._function_names.add(node.name)
 
     def _helper(self, node: ast.stmt, shown: str) -> None:
         self._refuse_raw(node, shown)
@@ -212,6 +235,8 @@ class BodyReader:
         length = 1
         if tree.end_lineno == tree.lineno and tree.end_offset and tree.end_offset > column:
             length = tree.end_offset - column
+        if self._renames_in.get(shown):
+            column = self._column(shown, line_number, column - 1) + 1
         self._at(
             Span(file=shown, line=line_number, column=max(1, column), length=length),
             f"this is not Python: {tree.msg}",
@@ -223,6 +248,10 @@ class BodyReader:
         self, span: Span, message: str, *, allowed: str | None = None, near: str | None = None
     ) -> None:
         self.failed = True
+        if self._renames_in.get(span.file):
+            if span in self._renamed_faults:
+                return
+            self._renamed_faults.add(span)
         self.problems.report(span, message, allowed=allowed, near=near)
 
     def _report(
@@ -252,11 +281,19 @@ class BodyReader:
             line = within.lineno
             start += within.col_offset + 1
             end = None if end is None else end + within.col_offset + 1
-        # Python counts bytes, an editor characters.
-        source = (self.problems.line(shown, line) or "").encode()
-        column = len(source[:start].decode(errors="replace"))
-        length = len(source[start:end].decode(errors="replace")) if end is not None else 1
+        column = self._column(shown, line, start)
+        length = self._column(shown, line, end) - column if end is not None else 1
         return Span(file=shown, line=line, column=column + 1, length=max(1, length))
+
+    def _column(self, shown: str, number: int, offset: int) -> int:
+        """Characters before an offset of Python's, which counts bytes of renamed text."""
+        line = self.problems.line(shown, number) or ""
+        renames = self._renames_in.get(shown)
+        if not renames:
+            return len(line.encode()[:offset].decode(errors="replace"))
+        ends = (end for end in range(len(line) + 1))
+        reached = (end for end in ends if len(_renamed(line[:end], renames).encode()) >= offset)
+        return next(reached, len(line))
 
     def _refuse_raw(self, tree: ast.AST, shown: str, within: ast.expr | None = None) -> None:
         """Whatever could reach memory without a guard."""
@@ -472,7 +509,7 @@ class BodyReader:
             return
         fragment_shown = f"{self.shown_folder}/fragments/{name}.py.jinja"
         text = read_text(folder / f"{name}.py.jinja", fragment_shown, self.problems)
-        for word, meant in renames.items():
+        for word in renames:
             if text is not None and not re.search(rf"\b{word}_", text):
                 self._report(
                     shown,
@@ -480,7 +517,9 @@ class BodyReader:
                     f"fragment `{name}` has no name that begins with `{word}_`",
                     allowed="a beginning of names in the fragment",
                 )
-            text = re.sub(rf"\b{word}_", f"{meant}_", text) if text is not None else None
+                return
+        self._renames_in[fragment_shown] = renames
+        text = _renamed(text, renames) if text is not None else None
         tree = self._parse(text, fragment_shown) if text is not None else None
         if text is None or tree is None:
             self.failed = True
@@ -725,7 +764,7 @@ class BodyReader:
             if width is not None and axis == tensor.type.rank - 1:
                 place = f"{place} and {width} - 1 after it"
             earlier = self.guard_indices.setdefault(guard, place)
-            if earlier != place and self.complete:
+            if earlier != place and self.sound:
                 self._report(
                     shown,
                     call,
@@ -802,6 +841,14 @@ def _unparse_depth(tree: ast.AST) -> None:
 
 
 _MAX_TREE_DEPTH = 100
+
+
+def _renamed(text: str, renames: Mapping[str, str]) -> str:
+    """A fragment's text, its names beginning with other words."""
+    if not renames:
+        return text
+    words = "|".join(re.escape(word) for word in renames)
+    return re.sub(rf"\b({words})_", lambda match: f"{renames[match[1]]}_", text)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -550,6 +550,8 @@ class FollowUp:
 class Classes:
     """Compile-time values that follow from a size: each class of sizes is a variant."""
 
+    variable: str
+    """What a launcher calls the class that a launch belongs to."""
     of: Expr
     up_to: tuple[int, ...]
     """Largest size of each class; what is larger still belongs to the last."""
@@ -586,7 +588,7 @@ class Kernel:
     num_warps: int
     ensures: tuple[Ensure, ...]
     body: Body
-    classes: Classes | None = None
+    classes: tuple[Classes, ...] = ()
     wide: tuple[str, ...] = ()
     """Paths of tensors that are reached 16 bytes at a time where all of them are aligned."""
     order: tuple[Stage, ...] = DEFAULT_ORDER

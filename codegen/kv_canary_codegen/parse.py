@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from kv_canary_codegen import expr as language
@@ -190,6 +191,8 @@ _MAX_RANK = 4
 _KINDS = ("tensor", "scalar", "struct")
 _WARPS = (1, 2, 4, 8, 16, 32)
 _MAX_CLASSES = 4
+_MAX_ITEMS = 16
+"""Of a list: each is taken apart into arguments of the kernel."""
 _MAX_BLOCK = 1 << 20
 """What Triton lets one block hold."""
 _NO_NAMES = (*language.KEYWORDS, "present", "length", "stride", "is_bool", "min", "max")
@@ -490,10 +493,20 @@ class Reader:
     ) -> Expr:
         """An expression that is a part of a scalar, from an offset on."""
         try:
-            return language.parse(text, scope, wanted)
+            tree = language.parse(text, scope, wanted)
         except ExprError as error:
             self.refuse(scalar, text, start, error, error.message, error.allowed)
             return _placeholder(wanted)
+        for node in language.walk(tree):
+            if isinstance(node, language.Name) and node.kind is Kind.LIST:
+                written = next(n for n in (node.name, node.name.rpartition(".")[2]) if n in text)
+                self.problems.report(
+                    scalar.at(start + text.index(written), len(written)),
+                    f"`{written}` is a list, and no number",
+                    allowed=f"count({written})",
+                )
+                return _placeholder(wanted)
+        return tree
 
     def refuse(
         self,
@@ -586,6 +599,8 @@ class _SpecReader(Reader):
         """Circles of `like` that were reported: each is met from all its arguments."""
         self.shared_lost = False
         """Some constant or struct could not be read."""
+        self.struct_names: tuple[str, ...] = ()
+        """Of all structs, also those that were not read yet."""
         self.each_of: dict[str, str] = {}
         """The list whose every item a rule is about, by rule."""
 
@@ -765,9 +780,9 @@ class _SpecReader(Reader):
         if not (self.folder / "structs.yaml").exists():
             return
         entries = self._file("structs.yaml", "structs.yaml")
-        for name, (key, node) in self.any_mapping(
-            entries.get("structs", (None, None))[1], "`structs`"
-        ).items():
+        written = self.any_mapping(entries.get("structs", (None, None))[1], "`structs`")
+        self.struct_names = tuple(written)
+        for name, (key, node) in written.items():
             if self.name(key, "a struct"):
                 self.structs[name] = self._struct(name, key, node)
 
@@ -790,6 +805,14 @@ class _SpecReader(Reader):
             if not self.name(field_key, "a field"):
                 continue
             keys = {k.text for k, _ in field_node} if isinstance(field_node, MappingNode) else set()
+            if made_by_size and keys & {"scalar", "list"}:
+                self.lost = True
+                self.problems.report(
+                    field_key.span,
+                    f"`{field_name}` is no tensor, and `allocate` makes nothing else",
+                    allowed="a struct without `sizes`, which is made by its fields",
+                )
+                continue
             if "scalar" in keys:
                 entries = self.mapping(field_node, "scalar field")
                 fields.append(self.scalar(field_name, field_key, entries))
@@ -806,6 +829,12 @@ class _SpecReader(Reader):
                     scope.setdefault(word, Symbol(name=word, kind=Kind.SIZE))
             tensor_type = self.tensor_type(entries, scope, "size of the struct")
             initial = entries.get("initial", (None, None))[1]
+            if initial is not None and not made_by_size:
+                self.problems.report(
+                    entries["initial"][0].span,
+                    f"contents of `{field_name}`, which nothing allocates",
+                    allowed="`sizes:` in the struct, or no `initial`",
+                )
             for dim in tensor_type.dims:
                 read.update(language.names_in(dim.expr))
             fields.append(
@@ -877,21 +906,38 @@ class _SpecReader(Reader):
     def _counter(self, entries: Entries, parts: Entries) -> str | None:
         """The field that counts a tensor's rows."""
         node = entries.get("unordered_by", (None, None))[1]
-        others = self.entries_of(parts, "fields")
-        return self.named(node, "field", others) if node is not None else None
+        others = [
+            name
+            for name, (_, field) in self.entries_of(parts, "fields").items()
+            if _counts(field)
+        ]
+        return self.named(node, "counter", others)
 
     def _list_field(self, name: str, key: Scalar, node: Node) -> ListDef | None:
         entries = self.mapping(node, "list field")
-        struct = self.named(entries.get("list", (None, None))[1], "struct", self.structs)
+        list_node = entries.get("list", (None, None))[1]
+        below = [word for word in self.struct_names if word not in self.structs]
+        struct = None
+        if isinstance(list_node, Scalar) and list_node.text in below:
+            self.problems.report(
+                list_node.span,
+                f"struct `{list_node.text}` does not stand above",
+                allowed="a struct that stands above this one",
+            )
+        else:
+            struct = self.named(list_node, "struct", self.structs)
+        before = self.problems.count()
         at_most = self.expression(
             entries.get("at_most", (None, None))[1],
             "`at_most`",
-            {n: s for n, s in self.constant_scope().items()},
+            self.constant_scope(),
             Type.INTEGER,
         )
+        counted = "at_most" in entries and self.problems.count() == before
         item_node = entries.get("item", (None, None))[1]
         item = self.text(item_node, "`item`")
         if item_node is not None and not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", item):
+            self.lost = True
             self.problems.report(
                 item_node.span, f"`{item}` cannot name an item", allowed="small letters, digits, _"
             )
@@ -899,13 +945,25 @@ class _SpecReader(Reader):
         if struct is None:
             self.lost = True
             return None
-        if self.structs[struct].sizes or self.structs[struct].lists:
+        if not _can_be_an_item(self.structs[struct]):
+            self.lost = True
             self.problems.report(
                 entries["list"][1].span,
                 f"`{struct}` cannot be an item of a list",
-                allowed="a struct without `sizes`, of tensors and integers",
+                allowed="a struct without `sizes`, of integers and one or more required tensors that are "
+                "`bytes` with `layout: rows`",
             )
+            return None
         value = language.evaluate(at_most, language.Values(names={}, shapes={}, strides={}))
+        if not 1 <= value <= _MAX_ITEMS:
+            self.lost = True
+            if counted:
+                self.problems.report(
+                    entries["at_most"][1].span,
+                    f"a list of at most {_count(value, 'item')}",
+                    allowed=f"1 to {_MAX_ITEMS} items",
+                )
+            return None
         return ListDef(
             name=name, struct=struct, at_most=value, item=item, doc=doc, span=key.span
         )
@@ -964,8 +1022,10 @@ class _SpecReader(Reader):
             span=key.span,
         )
 
-    def tensor_type(self, entries: Entries, scope: language.Scope, unknown: str) -> TensorType:
-        """A `tensor:` and its `axes:` and `layout:`."""
+    def tensor_type(
+        self, entries: Entries, scope: language.Scope, unknown: str, *, override: bool = False
+    ) -> TensorType:
+        """A `tensor:` and its `axes:` and `layout:`; an override has its dimensions alone."""
         node = entries.get("tensor", (None, None))[1]
         axes_node = entries.get("axes", (None, None))[1]
         layout = self.one_of(
@@ -1008,7 +1068,7 @@ class _SpecReader(Reader):
             dims=dims,
             axes=self._axes(axes_node, len(dims)),
             layout=Layout(layout or "contiguous"),
-            reached=self._reached(entries, dtype),
+            reached=None if override else self._reached(entries, dtype),
             aligned=self._alignment(entries),
         )
 
@@ -1034,6 +1094,13 @@ class _SpecReader(Reader):
                     allowed="`as: int64`, or another dtype",
                 )
             return None
+        layout = entries.get("layout", (None, None))[1]
+        if isinstance(layout, Scalar) and layout.text == Layout.STRIDED.value:
+            self.problems.report(
+                entries["as"][0].span,
+                "elements that stand apart, reached as wider ones",
+                allowed="`layout: contiguous` or `layout: rows`, whose rows are packed",
+            )
         word = self.one_of(node, "dtype", wider)
         return Dtype(word) if word is not None else None
 
@@ -1120,12 +1187,29 @@ class _SpecReader(Reader):
                 found.append(rule)
         return tuple(found)
 
-    def item_scope(self, each: Node, lists: Mapping[str, ListArgument]) -> dict[str, Symbol]:
-        """What a rule about each item of a list may read besides."""
-        path = self.named(each, "list", lists)
+    def _each(self, entries: Entries, lists: Mapping[str, ListArgument]) -> str | None:
+        """The list whose every item a rule is about; without it the rule has no meaning."""
+        node = entries["each"][1]
+        for other, reason in (
+            ("argument", "the list is the argument"),
+            ("example", "the tests find calls that break it"),
+        ):
+            if other in entries:
+                self.problems.report(
+                    entries[other][0].span,
+                    f"`{other}` of a rule about each item of a list",
+                    allowed=f"`each` alone: {reason}",
+                )
+        path = self.named(node, "list", lists)
         if path is None:
-            return {}
-        whole = lists[path]
+            for word in ("require", "message"):
+                text = entries.get(word, (None, None))[1]
+                if isinstance(text, Scalar):
+                    self.mentioned.update(_WORD.findall(text.text))
+        return path
+
+    def item_scope(self, whole: ListArgument) -> dict[str, Symbol]:
+        """What a rule about each item of a list may read besides."""
         return {
             **{
                 f"{whole.item}_{t.path.rpartition('.')[2]}": Symbol(
@@ -1188,11 +1272,12 @@ class _SpecReader(Reader):
                 )
             self.rule_ids.setdefault(rule_id, id_node.span)
         argument = self.named(entries.get("argument", (None, None))[1], "argument", arguments)
-        each = entries.get("each", (None, None))[1]
-        if each is not None:
-            scope = {**scope, **self.item_scope(each, lists)}
-            argument = each.text if isinstance(each, Scalar) else None
-            self.each_of[rule_id] = argument or ""
+        if "each" in entries:
+            argument = self._each(entries, lists)
+            if argument is None:
+                return None
+            scope = {**scope, **self.item_scope(lists[argument])}
+            self.each_of[rule_id] = argument
         require = self.expression(
             entries.get("require", (None, None))[1], "`require`", scope, Type.TRUTH
         )
@@ -1282,6 +1367,16 @@ class _SpecReader(Reader):
                 place = node.at(start + match.start(2), len(match.group(2)))
                 self.unknown(place, "tensor", match.group(2), tensors)
             return Described(match.group(1), described.name)
+        functions = (*language.FUNCTIONS, *DESCRIBED, "type")
+        if match and match.group(1) not in functions:
+            self.problems.report(
+                node.at(start, len(match.group(1))),
+                f"unknown function `{match.group(1)}`",
+                allowed=functions,
+                near=nearest(match.group(1), functions),
+            )
+            self.mentioned.update(_WORD.findall(text))
+            return language.Integer(0)
         symbol = scope.get(text)
         if symbol is not None and symbol.kind is Kind.FLAG:
             return language.Name(text, Kind.FLAG)
@@ -1475,6 +1570,8 @@ class _KernelReader:
         self.used_rules: dict[str, Span] = {}
         """Single rules of other kernels that this one takes over, and where it says so."""
         self.lists: dict[str, ListArgument] = {}
+        self.counters: list[str] = []
+        """Tensors that may count the rows of another, by path."""
 
     def node(self, key: str) -> Node | None:
         """The value of one of the kernel's own keys."""
@@ -1509,7 +1606,7 @@ class _KernelReader:
         device_of = self._device_of(checked)
         variants = self._variants(arguments)
         blocks = self._blocks()
-        classes = self._classes(blocks)
+        classes = self._all_classes(blocks)
         wide = self._wide(arguments)
         grid, num_warps = self._launch(blocks, classes)
         then = self._then(launcher_entries, arguments)
@@ -1519,6 +1616,7 @@ class _KernelReader:
         messages = self._messages(self.node("messages"))
         summary = self.spec.text(self.node("summary"), "`summary`")
         details = self.spec.text(self.node("details"), "`details`")
+        functions = self._functions()
         complete = not self.spec.lost and not self.spec.missing
         body = BodyReader(
             folder=self.spec.folder / "kernels",
@@ -1527,10 +1625,11 @@ class _KernelReader:
             names=self._names_in_body(arguments, variants, blocks, classes),
             problems=self.problems,
             constants={c.name: c.value for c in self.spec.constants.values()} | dict(blocks),
-            classes=frozenset(name for name, _ in classes.values) if classes else frozenset(),
+            classes=frozenset(name for each in classes for name, _ in each.values),
             minimums=_minimums(arguments, rules),
-            functions=self._functions(),
+            functions=functions,
             complete=complete,
+            sound=self.problems.count() == before,
         ).read(stem, self.source.span)
         if body is not None and complete:
             self._check_unread(arguments, derived, body, merged, {name for _, name in used})
@@ -1573,7 +1672,7 @@ class _KernelReader:
         arguments: list[Argument],
         variants: tuple[str, ...],
         blocks: tuple[tuple[str, int], ...],
-        classes: Classes | None,
+        classes: tuple[Classes, ...],
     ) -> frozenset[str]:
         """What the kernel's signature and module give to its body."""
         kinds = (Kind.SIZE, Kind.SCALAR, Kind.FLAG, Kind.CHOICE)
@@ -1581,7 +1680,7 @@ class _KernelReader:
         names -= set(variants)
         names |= {name.upper() for name in variants} | {name for name, _ in blocks}
         names |= set(self.spec.constants)
-        names |= {name for name, _ in classes.values} if classes else set()
+        names |= {name for each in classes for name, _ in each.values}
         for scalar in _scalars(arguments):
             names |= {f"{scalar.name}_{choice}".upper() for choice in scalar.choices}
         for enum in self.spec.enums.values():
@@ -1651,11 +1750,21 @@ class _KernelReader:
                 found.append(named[word])
         return tuple(found)
 
-    def _classes(self, blocks: tuple[tuple[str, int], ...]) -> Classes | None:
-        """Compile-time values that follow from a size."""
+    def _all_classes(self, blocks: tuple[tuple[str, int], ...]) -> tuple[Classes, ...]:
+        """Compile-time values that follow from sizes: one list of classes, or several."""
         node = self.node("classes")
         if node is None:
-            return None
+            return ()
+        nodes = node.items if isinstance(node, SequenceNode) else (node,)
+        return tuple(
+            self._classes(item, "size_class" + (f"_{place}" if place else ""), blocks)
+            for place, item in enumerate(nodes)
+        )
+
+    def _classes(
+        self, node: Node, variable: str, blocks: tuple[tuple[str, int], ...]
+    ) -> Classes:
+        """Compile-time values that follow from one size."""
         entries = self.spec.mapping(node, "classes")
         of = self.spec.expression(
             entries.get("of", (None, None))[1], "`of`", self.scope, Type.INTEGER
@@ -1695,7 +1804,9 @@ class _KernelReader:
                     allowed="capitals, digits and _, and no constant's or block's name",
                 )
             values.append((name, numbers))
-        return Classes(of=of, up_to=up_to, values=tuple(values), num_warps=num_warps)
+        return Classes(
+            variable=variable, of=of, up_to=up_to, values=tuple(values), num_warps=num_warps
+        )
 
     def _increasing(self, node: Node | None) -> tuple[int, ...]:
         """Bounds of classes, the smallest first; four classes at most."""
@@ -1703,7 +1814,7 @@ class _KernelReader:
         numbers = tuple(self.spec.integer(item, "a bound") for item in items)
         if isinstance(node, SequenceNode) and not (
             1 <= len(numbers) <= _MAX_CLASSES
-            and all(low < high for low, high in zip(numbers, numbers[1:], strict=False))
+            and all(low < high for low, high in pairwise(numbers))
         ):
             self.problems.report(
                 node.span,
@@ -1713,7 +1824,7 @@ class _KernelReader:
         return numbers
 
     def _launch(
-        self, blocks: tuple[tuple[str, int], ...], classes: Classes | None
+        self, blocks: tuple[tuple[str, int], ...], classes: tuple[Classes, ...]
     ) -> tuple[tuple[Expr, ...], int]:
         """The grid and the warps of a launch."""
         launch = self.spec.mapping(self.node("launch"), "launch")
@@ -1726,11 +1837,11 @@ class _KernelReader:
         scope = self.scope | {
             name: Symbol(name=name, kind=Kind.CONSTANT, value=value) for name, value in blocks
         }
-        if classes is not None:
-            scope |= {
-                name: Symbol(name=name, kind=Kind.CONSTANT, value=max(values, default=1))
-                for name, values in classes.values
-            }
+        scope |= {
+            name: Symbol(name=name, kind=Kind.CONSTANT, value=max(values, default=1))
+            for each in classes
+            for name, values in each.values
+        }
         for number, item in enumerate(items):
             if isinstance(item, Scalar) and item.text.count("(") > item.text.count(")"):
                 if number + 1 < len(items) and not item.quoted:
@@ -1822,6 +1933,8 @@ class _KernelReader:
             texts = []
             if isinstance(entries.get("tensor"), Scalar):
                 texts.append(entries["tensor"])
+                if _counts(node):
+                    self.counters.append(name)
             struct_node = entries.get("struct")
             struct = (
                 self.spec.structs.get(struct_node.text) if isinstance(struct_node, Scalar) else None
@@ -1829,6 +1942,11 @@ class _KernelReader:
             overrides = entries.get("fields")
             own = {k.text: v for k, v in overrides} if isinstance(overrides, MappingNode) else {}
             if struct is not None:
+                self.counters += [
+                    f"{name}.{item.name}"
+                    for item in struct.tensors
+                    if not item.optional and item.type.rank == 1 and item.type.dtype.integral
+                ]
                 for item in struct.tensors:
                     override = own.get(item.name)
                     tensor = None
@@ -1951,7 +2069,9 @@ class _KernelReader:
             sample = self.spec.expression(sample_node, "`sample`", scope, Type.INTEGER)
             self.read_names.update(language.names_in(sample))
         called_node = entries.get("called", (None, None))[1]
-        unordered = entries.get("unordered_by", (None, None))[1]
+        counter = self.spec.named(
+            entries.get("unordered_by", (None, None))[1], "counter", self.counters
+        )
         return TensorArgument(
             path=path,
             identifier=identifier,
@@ -1963,7 +2083,7 @@ class _KernelReader:
             sample=sample,
             doc=self.spec.text(entries.get("doc", (None, None))[1], "`doc`"),
             defaults_to_none=default is not None,
-            unordered_by=self.spec.text(unordered, "`unordered_by`") if unordered else None,
+            unordered_by=counter,
             messages=self._messages(entries.get("messages", (None, None))[1]),
             span=span,
         )
@@ -1976,16 +2096,32 @@ class _KernelReader:
                 self.spec.unknown(key.span, "kind of implied rule", word, _OWN_MESSAGES)
                 continue
             text = self.spec.text(value, f"the message for `{word}`")
-            fields = set(re.findall(r"\{(\w*)\}", text))
-            if isinstance(value, Scalar) and not fields <= set(_MESSAGE_FIELDS):
-                self.problems.report(
-                    value.span,
-                    f"the message names an unknown field "
-                    f"`{min(fields - set(_MESSAGE_FIELDS))}`",
-                    allowed=", ".join(_MESSAGE_FIELDS),
-                )
+            if isinstance(value, Scalar):
+                self._fields_of(value)
             found.append((word, text))
         return tuple(found)
+
+    def _fields_of(self, node: Scalar) -> None:
+        """Report whatever stands in braces in a text and is no field of it."""
+        allowed = ", ".join(f"{{{word}}}" for word in _MESSAGE_FIELDS)
+        rest = re.sub(r"\{\{|\}\}", "  ", node.text)
+        for match in re.finditer(r"\{([^{}]*)\}", rest):
+            word = match.group(1)
+            if word not in _MESSAGE_FIELDS:
+                self.problems.report(
+                    node.at(match.start(), len(word) + 2),
+                    f"the message has no field `{word}`" if word else "`{}` names no field",
+                    allowed=allowed,
+                    near=nearest(word, _MESSAGE_FIELDS),
+                )
+        stray = re.search(r"[{}]", re.sub(r"\{[^{}]*\}", lambda m: " " * len(m[0]), rest))
+        if stray is not None:
+            other = "}" if stray[0] == "{" else "{"
+            self.problems.report(
+                node.at(stray.start()),
+                f"a `{stray[0]}` without its `{other}`",
+                allowed=f"{allowed}; `{stray[0] * 2}` for the character itself",
+            )
 
     def _also(self) -> tuple[tuple[str, str], ...]:
         """The builtin error that a broken rule of a kind is as well."""
@@ -2019,6 +2155,7 @@ class _KernelReader:
             return DEFAULT_ORDER
         known = {stage.value: stage for stage in Stage}
         order: list[Stage] = []
+        before = self.problems.count()
         for item in self.spec.items(node, "`stages`"):
             word = self.spec.one_of(item, "stage", known)
             if word is not None and known[word] in order:
@@ -2029,7 +2166,9 @@ class _KernelReader:
         wanted = [stage for stage in DEFAULT_ORDER if stage is not Stage.SHAPE] + shape
         missing = [stage.value for stage in wanted if stage not in order]
         extra = [stage.value for stage in order if stage not in wanted]
-        if isinstance(node, SequenceNode) and (missing or extra) and order:
+        if self.problems.count() > before:
+            return DEFAULT_ORDER
+        if missing or extra:
             left_out = "leaves out " + ", ".join(f"`{word}`" for word in missing)
             both = "has `shape` and a half of it"
             self.problems.report(
@@ -2061,9 +2200,15 @@ class _KernelReader:
             self.spec.lost = True
             pattern = f"{name}_{{field}}"
         overrides = self.spec.any_mapping(entries.get("fields", (None, None))[1], "`fields`")
-        known = {item.name for item in struct.tensors} | {item.name for item in struct.lists}
+        known = [item.name for item in struct.tensors]
         for field_name, (field_key, _) in overrides.items():
-            if field_name not in known:
+            if field_name in {item.name for item in struct.fields} - set(known):
+                self.problems.report(
+                    field_key.span,
+                    f"`{struct_name}.{field_name}` is no tensor, and stays as the struct has it",
+                    allowed=listed(field_name, known),
+                )
+            elif field_name not in known:
                 self.spec.unknown(field_key.span, f"field of {struct_name}", field_name, known)
         fields = []
         for item in struct.tensors:
@@ -2071,7 +2216,7 @@ class _KernelReader:
             own = self.spec.mapping(override_node, "struct argument field") if override_node else {}
             tensor_type = item.type
             if "tensor" in own:
-                written = self.spec.tensor_type(own, self.scope, "size")
+                written = self.spec.tensor_type(own, self.scope, "size", override=True)
                 if written.rank == item.type.rank and written.dtype is item.type.dtype:
                     tensor_type = replace(
                         written,
@@ -2191,8 +2336,38 @@ class _KernelReader:
             span=whole.span,
         )
 
+    def _refuse_shared_names(self, arguments: list[Argument]) -> None:
+        """Refuse numbers of structs and of items, which `called` does not rename, with one name."""
+        taken = {argument.name for argument in arguments if isinstance(argument, ScalarArgument)}
+        items: set[str] = set()
+        for argument in arguments:
+            if not isinstance(argument, StructArgument):
+                continue
+            for whole in argument.lists:
+                if whole.item in items:
+                    self.spec.lost = True
+                    self.problems.report(
+                        argument.span,
+                        f"the items of two lists are called `{whole.item}` in the kernel",
+                        allowed="one argument with such a list, or another `item:`",
+                    )
+                items.add(whole.item)
+            for name in (
+                *(scalar.name for scalar in argument.scalars),
+                *(scalar.name for whole in argument.lists for scalar in whole.scalars),
+            ):
+                if name in taken and not self.spec.lost:
+                    self.problems.report(
+                        argument.span,
+                        f"`{argument.name}` has a number that is called `{name}` in the kernel, "
+                        "and so has another argument",
+                        allowed="another name for one of them",
+                    )
+                taken.add(name)
+
     def _add_tensors(self, arguments: list[Argument]) -> None:
         """Enter the tensors, by path and by identifier, once their ranks are known."""
+        self._refuse_shared_names(arguments)
         seen: set[str] = set()
         for tensor in _flatten(arguments):
             symbol = Symbol(
@@ -2204,12 +2379,13 @@ class _KernelReader:
             if tensor.identifier in seen or tensor.identifier in {
                 a.name for a in arguments if isinstance(a, ScalarArgument | StructArgument)
             }:
+                if tensor.item is None or not self.spec.lost:
+                    self.problems.report(
+                        tensor.span,
+                        f"two arguments are called `{tensor.identifier}` in the kernel",
+                        allowed="`called:` with another name for one of them",
+                    )
                 self.spec.lost = True
-                self.problems.report(
-                    tensor.span,
-                    f"two arguments are called `{tensor.identifier}` in the kernel",
-                    allowed="`called:` with another name for one of them",
-                )
             seen.add(tensor.identifier)
             if tensor.path in self.scope:
                 self.problems.report(
@@ -2217,7 +2393,8 @@ class _KernelReader:
                     f"`{tensor.path}` is already a {self.scope[tensor.path].kind.value}",
                     allowed="a name of its own",
                 )
-            self.scope.setdefault(tensor.path, symbol)
+            if tensor.item is None:
+                self.scope.setdefault(tensor.path, symbol)
             self.scope.setdefault(tensor.identifier, symbol)
             for dim in tensor.type.dims:
                 if dim.binds is None:
@@ -2329,6 +2506,13 @@ class _KernelReader:
                 stems[used] = item.span
                 if not self.sources[used].readable or self.sources[used].lost:
                     self.spec.lost = True
+        for name, span in self.used_rules.items():
+            if name.partition(".")[0] in stems:
+                self.problems.report(
+                    span,
+                    f"`{name}` twice: all rules of its kernel are taken over",
+                    allowed="a kernel, or single rules of it",
+                )
         return tuple((span, stem) for stem, span in stems.items())
 
     def _rule_nodes(self, stem: str) -> dict[Stage, Node | None]:
@@ -2773,6 +2957,35 @@ def _of_item(rule: Rule, whole: ListArgument, item: int) -> Rule:
         message=tuple(pieces),
         argument=tensor_path,
         item=item,
+    )
+
+
+def _counts(node: Node) -> bool:
+    """Whether a tensor may count the rows of another: it is there, and of integers in a row."""
+    entries = {k.text: v for k, v in node} if isinstance(node, MappingNode) else {}
+    text = entries.get("tensor")
+    match = _TENSOR.fullmatch(text.text) if isinstance(text, Scalar) else None
+    return (
+        match is not None
+        and "optional" not in entries
+        and len(_split(match["dims"], 0)) == 1
+        and match["dtype"] in {item.value for item in Dtype if item.integral}
+    )
+
+
+def _can_be_an_item(struct: StructDef) -> bool:
+    """Whether a list may hold structs of this kind: what is in one has a place in every item."""
+    return (
+        not struct.sizes
+        and not struct.lists
+        and bool(struct.tensors)
+        and all(
+            tensor.type.dtype is Dtype.BYTES
+            and tensor.type.layout is Layout.ROWS
+            and not tensor.optional
+            for tensor in struct.tensors
+        )
+        and all(scalar.kind is ScalarKind.INT for scalar in struct.scalars)
     )
 
 

@@ -340,9 +340,12 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
             plain = scalar.kind is ScalarKind.INT and scalar.enum is None
             value = scalar.name if plain else _variant_value(scalar)
             found.append(_integer(scalar.name, value))
-    for name, values in kernel.classes.values if kernel.classes is not None else ():
-        if name in kernel.body.words:
-            found.append(_compiled_in(name, f"{values}[size_class]"))
+    for each in kernel.classes:
+        found += [
+            _compiled_in(name, f"{values}[{each.variable}]")
+            for name, values in each.values
+            if name in kernel.body.words
+        ]
     if kernel.wide and any(a.span and a.tensor.path in kernel.wide for a in kernel.body.accesses):
         tensors = ", ".join(kernel.tensor(path).identifier for path in kernel.wide)
         found.append(_compiled_in(WIDE_ALIGNMENT, f"alignment_of({tensors})"))
@@ -366,21 +369,30 @@ def combinations(kernel: Kernel, spec: Spec) -> tuple[tuple[int, ...], ...]:
 
     Values that follow from one size change together.
     """
-    parameters = [p for p in parameters_of(kernel, spec) if p.constexpr]
-    classes = dict(kernel.classes.values) if kernel.classes is not None else {}
-    count = len(kernel.classes.up_to) if kernel.classes is not None else 1
-    found = []
-    for place in range(count):
-        ways = [
-            (classes[p.name][place],)
-            if p.name in classes
-            else ALIGNMENTS
-            if p.name == WIDE_ALIGNMENT
-            else _numbers_of(kernel, p.name.lower(), spec)
-            for p in parameters
-        ]
-        found += list(itertools.product(*ways))
-    return tuple(dict.fromkeys(found))
+    return tuple(tuple(named.values()) for named, _ in _variants(kernel, spec))
+
+
+def _variants(kernel: Kernel, spec: Spec) -> list[tuple[dict[str, int], int]]:
+    """Each combination of what is compiled in, by name, and its warps."""
+    names = [p.name for p in parameters_of(kernel, spec) if p.constexpr]
+    own: dict[str, tuple[int, ...]] = {}
+    for name in names:
+        if name == WIDE_ALIGNMENT:
+            own[name] = ALIGNMENTS
+        elif not any(name in dict(each.values) for each in kernel.classes):
+            own[name] = _numbers_of(kernel, name.lower(), spec)
+    found: dict[tuple[int, ...], tuple[dict[str, int], int]] = {}
+    for places in itertools.product(*(range(len(each.up_to)) for each in kernel.classes)):
+        classed: dict[str, int] = {}
+        warps = kernel.num_warps
+        for each, place in zip(kernel.classes, places, strict=True):
+            classed |= {name: values[place] for name, values in each.values}
+            warps = each.num_warps[place] if each.num_warps else warps
+        for values in itertools.product(*own.values()):
+            known = {**classed, **dict(zip(own, values, strict=True))}
+            named = {name: known[name] for name in names}
+            found.setdefault((*named.values(), warps), (named, warps))
+    return list(found.values())
 
 
 ALIGNMENTS = (16, 8)
@@ -1300,8 +1312,8 @@ class LauncherView:
     """Each combination of what is compiled in, by name, and its warps."""
     derived: tuple[tuple[str, str], ...]
     """Sizes that are worked out first: name and value."""
-    size_class: str
-    """Which class of sizes a launch belongs to; or empty."""
+    size_classes: tuple[tuple[str, str], ...]
+    """Which class of sizes a launch belongs to, for each list of classes."""
     num_warps: str
     then: tuple[FollowUpView, ...]
     presences: tuple[str, ...]
@@ -1317,8 +1329,8 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
     parameters = parameters_of(kernel, spec)
     printer = launch_printer(kernel)
     blocks = {name: str(value) for name, value in kernel.blocks}
-    if kernel.classes is not None:
-        blocks |= {name: f"{values}[size_class]" for name, values in kernel.classes.values}
+    for each in kernel.classes:
+        blocks |= {name: f"{values}[{each.variable}]" for name, values in each.values}
     grid = [_with_blocks(printer.show(dimension), blocks) for dimension in kernel.grid]
     signature = signature_of(kernel)
     follow_ups = _follow_ups(kernel, spec, printer)
@@ -1331,8 +1343,8 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
             *(name for f in follow_ups for name in f.arguments),
         ]
     )
-    size_class = _size_class(kernel, printer)
-    words = set(re.findall(r"\w+", f"{text} {size_class}"))
+    size_classes = _size_classes(kernel, printer)
+    words = set(re.findall(r"\w+", " ".join([text, *(value for _, value in size_classes)])))
     sizes = launch_sizes(kernel, words)
     words |= set(re.findall(r"\w+", " ".join(value for _, value in sizes)))
     return LauncherView(
@@ -1364,9 +1376,9 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
         optional=tuple(p.value for p in parameters if p.optional),
         integers=len([p for p in parameters if not p.pointer and not p.constexpr]),
         constants=tuple((p.name, p.passed) for p in parameters if p.constexpr),
-        variants=_variants(kernel, spec),
+        variants=tuple((tuple(named.items()), warps) for named, warps in _variants(kernel, spec)),
         derived=sizes,
-        size_class=size_class,
+        size_classes=size_classes,
         num_warps=_warps(kernel),
         then=follow_ups,
         structs=tuple(sorted({s.struct for s in kernel.structs})),
@@ -1402,36 +1414,22 @@ def _follow_ups(kernel: Kernel, spec: Spec, printer: PythonPrinter) -> tuple[Fol
     return tuple(found)
 
 
-def _size_class(kernel: Kernel, printer: PythonPrinter) -> str:
-    if kernel.classes is None:
-        return ""
-    return f"class_of({kernel.classes.up_to}, {printer.show(kernel.classes.of)})"
+def _size_classes(kernel: Kernel, printer: PythonPrinter) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (each.variable, f"class_of({_numbers(each.up_to)}, {printer.show(each.of)})")
+        for each in kernel.classes
+    )
+
+
+def _numbers(values: tuple[int, ...]) -> str:
+    return f"({', '.join(str(v) for v in values)}{',' if len(values) == 1 else ''})"
 
 
 def _warps(kernel: Kernel) -> str:
-    if kernel.classes is None or not kernel.classes.num_warps:
-        return str(kernel.num_warps)
-    return f"{kernel.classes.num_warps}[size_class]"
-
-
-def _variants(
-    kernel: Kernel, spec: Spec
-) -> tuple[tuple[tuple[tuple[str, int], ...], int], ...]:
-    names = [p.name for p in parameters_of(kernel, spec) if p.constexpr]
-    classes = dict(kernel.classes.values) if kernel.classes is not None else {}
-    found = []
-    for values in combinations(kernel, spec):
-        named = dict(zip(names, values, strict=True))
-        warps = kernel.num_warps
-        if kernel.classes is not None and kernel.classes.num_warps:
-            place = next(
-                i
-                for i in range(len(kernel.classes.up_to))
-                if all(named[n] == classes[n][i] for n in classes if n in named)
-            )
-            warps = kernel.classes.num_warps[place]
-        found.append((tuple(named.items()), warps))
-    return tuple(found)
+    for each in kernel.classes:
+        if each.num_warps:
+            return f"{each.num_warps}[{each.variable}]"
+    return str(kernel.num_warps)
 
 
 def _tuple(head: str, items: list[str]) -> str:
@@ -2158,10 +2156,9 @@ def page_view(kernel: Kernel, spec: Spec, texts: Iterable[RuleText]) -> PageView
     variants += [
         f"{name}: {', '.join(_variant_values(kernel, name, spec))}" for name in kernel.variants
     ]
-    if kernel.classes is not None:
-        bounds = ", ".join(str(bound) for bound in kernel.classes.up_to)
-        of = language.SourcePrinter().show(kernel.classes.of)
-        variants.append(f"{of}: up to {bounds}")
+    for each in kernel.classes:
+        bounds = ", ".join(str(bound) for bound in each.up_to)
+        variants.append(f"{language.SourcePrinter().show(each.of)}: up to {bounds}")
     if kernel.wide:
         variants.append(f"{', '.join(kernel.wide)}: all at multiples of 16 bytes, or not")
     implied = [

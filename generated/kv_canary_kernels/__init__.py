@@ -45,6 +45,7 @@ _HOMES: dict[str, str] = {
     "VIOLATION_FIELD_STORED_TOKEN": "kv_canary_kernels.constants",
     "VerifyOrWriteContext": "kv_canary_kernels.structs",
     "VerifyPlan": "kv_canary_kernels.structs",
+    "WRITE_LANE_ENTRIES": "kv_canary_kernels.constants",
     "WRITE_SUM_FIELDS": "kv_canary_kernels.constants",
     "WRITE_TOKEN_BLOCK": "kv_canary_kernels.constants",
     "WritePlan": "kv_canary_kernels.structs",

@@ -98,6 +98,9 @@ PARALLEL_CHAIN_INVERSE: Final = 0x572B5EE77A54E3BD
 WRITE_TOKEN_BLOCK: Final = 128
 """Entries that one program of a write launch takes at a time."""
 
+WRITE_LANE_ENTRIES: Final = 4
+"""Most entries of a request that a write launch walks one by one, beside other requests."""
+
 WRITE_SUM_FIELDS: Final = 3
 """int64 fields that a write launch keeps in the workspace for each block of entries."""
 

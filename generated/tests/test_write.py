@@ -1276,7 +1276,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        1,
+        2,
         id="smallest",
     ),
     pytest.param(
@@ -1402,7 +1402,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="odd_no_optional",
     ),
     pytest.param(
@@ -1444,7 +1444,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="odd_roomy_no_optional",
     ),
     pytest.param(
@@ -1486,7 +1486,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        17,
+        2,
         id="seventeen_no_optional",
     ),
     pytest.param(
@@ -1528,7 +1528,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        17,
+        2,
         id="seventeen_roomy_no_optional",
     ),
     pytest.param(
@@ -1654,7 +1654,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="odd_all_optional",
     ),
     pytest.param(
@@ -1696,7 +1696,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="odd_roomy_all_optional",
     ),
     pytest.param(
@@ -1738,7 +1738,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        17,
+        2,
         id="seventeen_all_optional",
     ),
     pytest.param(
@@ -1780,7 +1780,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        17,
+        2,
         id="seventeen_roomy_all_optional",
     ),
     pytest.param(
@@ -1822,7 +1822,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_evidence_ring",
     ),
     pytest.param(
@@ -1864,7 +1864,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_workspace",
     ),
     pytest.param(
@@ -1906,7 +1906,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_source_0_tensor",
     ),
     pytest.param(
@@ -1948,7 +1948,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_source_1_tensor",
     ),
     pytest.param(
@@ -1990,7 +1990,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_source_2_tensor",
     ),
     pytest.param(
@@ -2032,7 +2032,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_source_3_tensor",
     ),
     pytest.param(
@@ -2074,7 +2074,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="only_expected_input_tokens",
     ),
     pytest.param(
@@ -2116,7 +2116,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="real_kv_hash_mode_1",
     ),
     pytest.param(
@@ -2158,7 +2158,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="real_kv_hash_mode_2",
     ),
     pytest.param(
@@ -2200,7 +2200,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="hash_format_parallel",
     ),
     pytest.param(
@@ -2242,7 +2242,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        2,
         id="enable_write_input_assert_True",
     ),
     pytest.param(
@@ -2284,7 +2284,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        11,
+        33,
         id="num_tokens_of_REQUEST_BLOCK",
     ),
     pytest.param(
@@ -2326,7 +2326,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        11,
+        33,
         id="num_tokens_of_REQUEST_BLOCK_and_1",
     ),
     pytest.param(
@@ -2368,7 +2368,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="ring_capacity_of_REQUEST_BLOCK",
     ),
     pytest.param(
@@ -2410,7 +2410,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="ring_capacity_of_REQUEST_BLOCK_and_1",
     ),
     pytest.param(
@@ -2452,7 +2452,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="slot_stride_bytes_of_REQUEST_BLOCK",
     ),
     pytest.param(
@@ -2494,7 +2494,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        1024,
+        9,
         id="write_req_capacity_of_REQUEST_BLOCK",
     ),
     pytest.param(
@@ -2536,7 +2536,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        1025,
+        10,
         id="write_req_capacity_of_REQUEST_BLOCK_and_1",
     ),
     pytest.param(
@@ -2578,7 +2578,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        9,
         id="num_tokens_of_SUM_BLOCK",
     ),
     pytest.param(
@@ -2620,7 +2620,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        5,
+        9,
         id="num_tokens_of_SUM_BLOCK_and_1",
     ),
     pytest.param(
@@ -2662,7 +2662,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="ring_capacity_of_SUM_BLOCK",
     ),
     pytest.param(
@@ -2704,7 +2704,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="ring_capacity_of_SUM_BLOCK_and_1",
     ),
     pytest.param(
@@ -2746,7 +2746,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        3,
+        2,
         id="slot_stride_bytes_of_SUM_BLOCK",
     ),
     pytest.param(
@@ -2788,7 +2788,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        256,
+        3,
         id="write_req_capacity_of_SUM_BLOCK",
     ),
     pytest.param(
@@ -2830,7 +2830,7 @@ SHAPES: list[Any] = [
             "context.real_kv_sources[3].num_bytes_per_token": 16,
             "context.real_kv_sources[3].read_bytes": 16,
         },
-        257,
+        4,
         id="write_req_capacity_of_SUM_BLOCK_and_1",
     ),
 ]

@@ -610,7 +610,7 @@ SHAPES: list[Any] = [
             "positions": T((1024,), "int64"),
             "out_cache_loc": T((1024,), "int64"),
         },
-        8,
+        32,
         id="num_tokens_of_REQUEST_BLOCK",
     ),
     pytest.param(
@@ -624,7 +624,7 @@ SHAPES: list[Any] = [
             "positions": T((1025,), "int64"),
             "out_cache_loc": T((1025,), "int64"),
         },
-        8,
+        32,
         id="num_tokens_of_REQUEST_BLOCK_and_1",
     ),
     pytest.param(

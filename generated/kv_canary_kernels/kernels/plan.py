@@ -15,7 +15,6 @@ import triton.language as tl
 from kv_canary_kernels import constants
 
 REQ_POOL_IDX_PADDING = tl.constexpr(constants.REQ_POOL_IDX_PADDING)
-TILE_BLOCK = tl.constexpr(512)
 REQUEST_BLOCK = tl.constexpr(256)
 GROUP_BLOCK = tl.constexpr(16)
 
@@ -97,13 +96,16 @@ def _plan_kernel(
     verify_capacity: tl.int64,
     kv_token_id_vs_position_offset: tl.int64,
     BATCH_BLOCK: tl.constexpr,
+    TILE_BLOCK: tl.constexpr,
     WIDE_ALIGNMENT: tl.constexpr,
 ):
     program = tl.program_id(0)
     # What each request of the batch adds to the verify plan, summed over groups of requests: every
     # program works out the sums that it needs, so that one launch is enough. A request whose row or
     # length is wild adds one entry, so that verify has something to report.
-    requests = tl.arange(0, BATCH_BLOCK)
+    groups = tl.arange(0, BATCH_BLOCK // GROUP_BLOCK)
+    members = tl.arange(0, GROUP_BLOCK)
+    requests = groups[:, None] * GROUP_BLOCK + members[None, :]
     req_pool_indices_request_in_range = (requests >= 0) & (requests < bs)
     rows = tl.load(
         req_pool_indices_ptr + requests.to(tl.int64),
@@ -120,9 +122,7 @@ def _plan_kernel(
     prefixes_in_domain = (prefixes >= 0) & (prefixes <= max_seq_len)
     are_real = rows != REQ_POOL_IDX_PADDING
     are_sound = rows_in_domain & prefixes_in_domain
-    verify_counts = _entry_counts(prefixes, are_real, are_sound, swa_window_size)
-    groups = tl.arange(0, BATCH_BLOCK // GROUP_BLOCK)
-    group_counts = tl.sum(tl.reshape(verify_counts, [BATCH_BLOCK // GROUP_BLOCK, GROUP_BLOCK]), 1)
+    group_counts = tl.sum(_entry_counts(prefixes, are_real, are_sound, swa_window_size), 1)
     group_ends = tl.cumsum(group_counts, 0)
     entry_total = tl.sum(group_counts)
     is_enabled = (entry_total <= verify_capacity).to(tl.int32)
@@ -208,9 +208,9 @@ def _plan_kernel(
             tl.store(out_verify_enable_ptr, is_enabled)
             tl.store(out_write_num_valid_reqs_ptr, bs)
     else:
-        # Tiles of the plan, each program a stretch of them. An owner is looked for only where the last
-        # one's entries end. Every index is compared with its own dimension, so that no table, however
-        # damaged, leads outside a tensor.
+        # Tiles of the plan, each program a stretch of them. A group of requests is looked for only where
+        # the last one's entries end, and the owner among its members. Every index is compared with its
+        # own dimension, so that no table, however damaged, leads outside a tensor.
         walker = program - request_programs
         walkers = tl.num_programs(0) - request_programs
         tile_total = (planned + TILE_BLOCK - 1) // TILE_BLOCK
@@ -221,11 +221,13 @@ def _plan_kernel(
         # An offset far beyond every position only has to stay there: clamped, the sum cannot wrap.
         token_offset = tl.maximum(kv_token_id_vs_position_offset.to(tl.int64), -(2**62))
         token_offset = tl.minimum(token_offset, 2**62)
-        owner_begin = tl.zeros([], tl.int64)
-        owner_end = tl.zeros([], tl.int64)
-        row = tl.zeros([], tl.int64)
-        prefix = tl.zeros([], tl.int64)
-        known_len = tl.zeros([], tl.int64)
+        group = tl.zeros([], tl.int32)
+        group_begin = tl.zeros([], tl.int64)
+        group_end = tl.zeros([], tl.int64)
+        group_rows = tl.zeros([GROUP_BLOCK], tl.int64)
+        group_prefixes = tl.zeros([GROUP_BLOCK], tl.int64)
+        group_starts = tl.zeros([GROUP_BLOCK], tl.int64)
+        group_stops = tl.zeros([GROUP_BLOCK], tl.int64)
         for tile in range(first_tile, last_tile):
             tile_start = tile * TILE_BLOCK + tl.zeros([], tl.int64)
             tile_entries = tl.minimum(planned - tile_start, TILE_BLOCK)
@@ -234,53 +236,43 @@ def _plan_kernel(
                 # Entries before the first planned one stand behind the last: coverage rotates.
                 place = tile_start + done + rotation
                 place = tl.where(place >= entry_total, place - entry_total, place)
-                if (place < owner_begin) | (place >= owner_end):
-                    # The request that an entry belongs to: first its group, from the sums, then it.
+                if (place < group_begin) | (place >= group_end):
+                    # The group of requests that an entry belongs to, and what its members plan.
                     group = tl.sum((group_ends <= place).to(tl.int32))
                     group_begin = tl.sum(tl.where(groups < group, group_counts, 0))
-                    members = tl.arange(0, GROUP_BLOCK)
+                    group_end = group_begin + tl.sum(tl.where(groups == group, group_counts, 0))
                     member = group * GROUP_BLOCK + members
                     member_request_in_range = (member >= 0) & (member < bs)
-                    member_rows = tl.load(
+                    group_rows = tl.load(
                         req_pool_indices_ptr + member.to(tl.int64),
                         mask=member_request_in_range,
                         other=REQ_POOL_IDX_PADDING,
                     )
-                    member_rows_in_domain = (member_rows >= 0) & (member_rows < max_reqs)
+                    group_rows_in_domain = (group_rows >= 0) & (group_rows < max_reqs)
                     member_prefix_request_in_range = (member >= 0) & (member < bs)
-                    member_prefixes = tl.load(
+                    group_prefixes = tl.load(
                         prefix_lens_ptr + member.to(tl.int64),
                         mask=member_prefix_request_in_range,
                         other=0,
                     )
-                    member_prefixes_in_domain = (member_prefixes >= 0) & (member_prefixes <= max_seq_len)
-                    are_members_sound = member_rows_in_domain & member_prefixes_in_domain
-                    member_counts = _entry_counts(
-                        member_prefixes, member_rows != REQ_POOL_IDX_PADDING, are_members_sound, swa_window_size
-                    )
-                    member_ends = group_begin + tl.cumsum(member_counts, 0)
-                    chosen = tl.sum((member_ends <= place).to(tl.int32))
-                    is_owner = members == chosen
-                    row = tl.sum(tl.where(is_owner, member_rows, 0))
-                    prefix = tl.sum(tl.where(is_owner, member_prefixes, 0))
-                    owner_begin = tl.sum(tl.where(is_owner, member_ends - member_counts, 0))
-                    owner_end = tl.sum(tl.where(is_owner, member_ends, 0))
-                    if req_to_verify_expected_tokens_valid_lens_ptr is not None:
-                        owner = group * GROUP_BLOCK + chosen
-                        req_to_verify_expected_tokens_valid_lens_request_in_range = (owner >= 0) & (
-                            owner < bs
-                        )
-                        known_len = tl.load(
-                            req_to_verify_expected_tokens_valid_lens_ptr + owner.to(tl.int64),
-                            mask=req_to_verify_expected_tokens_valid_lens_request_in_range,
-                            other=0,
-                        )
+                    group_prefixes_in_domain = (group_prefixes >= 0) & (group_prefixes <= max_seq_len)
+                    are_group_real = group_rows != REQ_POOL_IDX_PADDING
+                    are_group_sound = group_rows_in_domain & group_prefixes_in_domain
+                    member_counts = _entry_counts(group_prefixes, are_group_real, are_group_sound, swa_window_size)
+                    group_stops = group_begin + tl.cumsum(member_counts, 0)
+                    group_starts = group_stops - member_counts
+                chosen = tl.sum((group_stops <= place).to(tl.int32))
+                is_owner = members == chosen
+                row = tl.sum(tl.where(is_owner, group_rows, 0))
+                prefix = tl.sum(tl.where(is_owner, group_prefixes, 0))
+                owner_start = tl.sum(tl.where(is_owner, group_starts, 0))
+                owner_stop = tl.sum(tl.where(is_owner, group_stops, 0))
                 is_sound = (row >= 0) & (row < max_reqs) & (prefix >= 0) & (prefix <= max_seq_len)
                 window_start = tl.where(swa_window_size > 0, tl.maximum(prefix - swa_window_size, 0), 0)
-                count = tl.maximum(tl.minimum(owner_end - place, tile_entries - done), 1)
+                count = tl.maximum(tl.minimum(owner_stop - place, tile_entries - done), 1)
                 is_own = (lane >= done) & (lane < done + count)
                 is_token = is_own & is_sound
-                position = window_start + (place - owner_begin - done) + lane
+                position = window_start + (place - owner_start - done) + lane
                 req_to_token_row_in_range = (row >= 0) & (row < max_reqs)
                 req_to_token_position_in_range = (position >= 0) & (position < max_seq_len)
                 slot = tl.load(
@@ -316,6 +308,17 @@ def _plan_kernel(
                     previous = tl.where(previous < 0, previous, previous_in_window)
                 expected_token = tl.full([TILE_BLOCK], -1, tl.int64)
                 if req_to_verify_expected_tokens_ptr is not None:
+                    known_len = tl.zeros([], tl.int64)
+                    if req_to_verify_expected_tokens_valid_lens_ptr is not None:
+                        owner = group * GROUP_BLOCK + chosen
+                        req_to_verify_expected_tokens_valid_lens_request_in_range = (owner >= 0) & (
+                            owner < bs
+                        )
+                        known_len = tl.load(
+                            req_to_verify_expected_tokens_valid_lens_ptr + owner.to(tl.int64),
+                            mask=req_to_verify_expected_tokens_valid_lens_request_in_range,
+                            other=0,
+                        )
                     column = position + token_offset
                     is_known = is_token & (column < known_len)
                     req_to_verify_expected_tokens_row_in_range = (row >= 0) & (row < token_rows)

@@ -264,27 +264,55 @@ def _verify_kernel(
         if evidence_ring_ptr is None:
             tl.atomic_add(kernel_run_counter_ptr, 1)
     lane = tl.arange(0, ENTRY_BLOCK)
+    # A tile's entries are read ahead of their turn, the first before it is known how many count.
+    ahead = program * ENTRY_BLOCK + lane.to(tl.int64)
+    verify_slot_indices_entry_in_range = (ahead >= 0) & (ahead < verify_capacity)
+    next_slot = tl.load(
+        verify_slot_indices_ptr + ahead.to(tl.int64),
+        mask=verify_slot_indices_entry_in_range,
+        other=0,
+        eviction_policy="evict_first",
+    )
+    verify_expected_positions_entry_in_range = (ahead >= 0) & (ahead < verify_capacity)
+    next_position = tl.load(
+        verify_expected_positions_ptr + ahead.to(tl.int64),
+        mask=verify_expected_positions_entry_in_range,
+        other=0,
+        eviction_policy="evict_first",
+    )
+    verify_prev_slot_indices_entry_in_range = (ahead >= 0) & (ahead < verify_capacity)
+    next_previous = tl.load(
+        verify_prev_slot_indices_ptr + ahead.to(tl.int64),
+        mask=verify_prev_slot_indices_entry_in_range,
+        other=-1,
+        eviction_policy="evict_first",
+    )
     for start in range(program * ENTRY_BLOCK, entry_count, tl.num_programs(0) * ENTRY_BLOCK):
         entry = (start + lane).to(tl.int64)
         is_entry = entry < entry_count
-        verify_slot_indices_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-        slot = tl.load(
-            verify_slot_indices_ptr + entry.to(tl.int64),
-            mask=(is_entry & verify_slot_indices_entry_in_range) != 0,
+        slot = tl.where(is_entry, next_slot, 0)
+        position = next_position
+        previous = next_previous
+        ahead = entry + tl.num_programs(0) * ENTRY_BLOCK
+        is_ahead = ahead < entry_count
+        verify_slot_indices_entry_in_range = (ahead >= 0) & (ahead < verify_capacity)
+        next_slot = tl.load(
+            verify_slot_indices_ptr + ahead.to(tl.int64),
+            mask=(is_ahead & verify_slot_indices_entry_in_range) != 0,
             other=0,
             eviction_policy="evict_first",
         )
-        verify_expected_positions_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-        position = tl.load(
-            verify_expected_positions_ptr + entry.to(tl.int64),
-            mask=(is_entry & verify_expected_positions_entry_in_range) != 0,
+        verify_expected_positions_entry_in_range = (ahead >= 0) & (ahead < verify_capacity)
+        next_position = tl.load(
+            verify_expected_positions_ptr + ahead.to(tl.int64),
+            mask=(is_ahead & verify_expected_positions_entry_in_range) != 0,
             other=0,
             eviction_policy="evict_first",
         )
-        verify_prev_slot_indices_entry_in_range = (entry >= 0) & (entry < verify_capacity)
-        previous = tl.load(
-            verify_prev_slot_indices_ptr + entry.to(tl.int64),
-            mask=(is_entry & verify_prev_slot_indices_entry_in_range) != 0,
+        verify_prev_slot_indices_entry_in_range = (ahead >= 0) & (ahead < verify_capacity)
+        next_previous = tl.load(
+            verify_prev_slot_indices_ptr + ahead.to(tl.int64),
+            mask=(is_ahead & verify_prev_slot_indices_entry_in_range) != 0,
             other=-1,
             eviction_policy="evict_first",
         )
@@ -352,26 +380,38 @@ def _verify_kernel(
         bytes_total = tl.zeros(slot.shape, tl.uint64)
         if source_0_tensor_ptr is not None:
             source_0_number = 1
-            # The words of one source, some at a time; a hole of a row is never read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
             source_0_page = slot // source_0_page_size
             source_0_first = slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
             source_0_hash = tl.zeros(slot.shape, tl.uint64)
             source_0_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
+            source_0_any = is_hashed & (source_0_words > 0)
+            source_0_start_page_in_range = (source_0_page >= 0) & (source_0_page < source_0_pages)
+            source_0_start_word_in_range = (source_0_first >= 0) & (
+                source_0_first + READ_BLOCK <= source_0_row_bytes // 8
+            )
+            source_0_next = tl.load(
+                tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_first.to(tl.int64), 16)[:, None]
+                + tl.arange(0, READ_BLOCK)[None, :],
+                mask=((source_0_any & source_0_start_page_in_range & source_0_start_word_in_range) != 0)[:, None],
+                other=0,
+            )
             for source_0_at in range(0, source_0_words, READ_BLOCK):
-                source_0_column = source_0_first + source_0_at
+                source_0_bits = source_0_next.to(tl.uint64, bitcast=True)
+                source_0_column = source_0_first + source_0_at + READ_BLOCK
+                source_0_more = is_hashed & (source_0_at + READ_BLOCK < source_0_words)
                 source_0_tensor_page_in_range = (source_0_page >= 0) & (
                     source_0_page < source_0_pages
                 )
                 source_0_tensor_word_in_range = (source_0_column >= 0) & (
                     source_0_column + READ_BLOCK <= source_0_row_bytes // 8
                 )
-                source_0_tile = tl.load(
+                source_0_next = tl.load(
                     tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_column.to(tl.int64), 16)[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((is_hashed & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
+                    mask=((source_0_more & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
                     other=0,
                 )
-                source_0_bits = source_0_tile.to(tl.uint64, bitcast=True)
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                     source_0_sums += _word_hashes(source_0_bits, source_0_at)
                 else:
@@ -382,26 +422,38 @@ def _verify_kernel(
             bytes_total = _with_source(bytes_total, source_0_hash, source_0_order, HASH_FORMAT)
         if source_1_tensor_ptr is not None:
             source_1_number = 2
-            # The words of one source, some at a time; a hole of a row is never read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
             source_1_page = slot // source_1_page_size
             source_1_first = slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
             source_1_hash = tl.zeros(slot.shape, tl.uint64)
             source_1_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
+            source_1_any = is_hashed & (source_1_words > 0)
+            source_1_start_page_in_range = (source_1_page >= 0) & (source_1_page < source_1_pages)
+            source_1_start_word_in_range = (source_1_first >= 0) & (
+                source_1_first + READ_BLOCK <= source_1_row_bytes // 8
+            )
+            source_1_next = tl.load(
+                tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_first.to(tl.int64), 16)[:, None]
+                + tl.arange(0, READ_BLOCK)[None, :],
+                mask=((source_1_any & source_1_start_page_in_range & source_1_start_word_in_range) != 0)[:, None],
+                other=0,
+            )
             for source_1_at in range(0, source_1_words, READ_BLOCK):
-                source_1_column = source_1_first + source_1_at
+                source_1_bits = source_1_next.to(tl.uint64, bitcast=True)
+                source_1_column = source_1_first + source_1_at + READ_BLOCK
+                source_1_more = is_hashed & (source_1_at + READ_BLOCK < source_1_words)
                 source_1_tensor_page_in_range = (source_1_page >= 0) & (
                     source_1_page < source_1_pages
                 )
                 source_1_tensor_word_in_range = (source_1_column >= 0) & (
                     source_1_column + READ_BLOCK <= source_1_row_bytes // 8
                 )
-                source_1_tile = tl.load(
+                source_1_next = tl.load(
                     tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_column.to(tl.int64), 16)[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((is_hashed & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
+                    mask=((source_1_more & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
                     other=0,
                 )
-                source_1_bits = source_1_tile.to(tl.uint64, bitcast=True)
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                     source_1_sums += _word_hashes(source_1_bits, source_1_at)
                 else:
@@ -412,26 +464,38 @@ def _verify_kernel(
             bytes_total = _with_source(bytes_total, source_1_hash, source_1_order, HASH_FORMAT)
         if source_2_tensor_ptr is not None:
             source_2_number = 3
-            # The words of one source, some at a time; a hole of a row is never read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
             source_2_page = slot // source_2_page_size
             source_2_first = slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
             source_2_hash = tl.zeros(slot.shape, tl.uint64)
             source_2_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
+            source_2_any = is_hashed & (source_2_words > 0)
+            source_2_start_page_in_range = (source_2_page >= 0) & (source_2_page < source_2_pages)
+            source_2_start_word_in_range = (source_2_first >= 0) & (
+                source_2_first + READ_BLOCK <= source_2_row_bytes // 8
+            )
+            source_2_next = tl.load(
+                tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_first.to(tl.int64), 16)[:, None]
+                + tl.arange(0, READ_BLOCK)[None, :],
+                mask=((source_2_any & source_2_start_page_in_range & source_2_start_word_in_range) != 0)[:, None],
+                other=0,
+            )
             for source_2_at in range(0, source_2_words, READ_BLOCK):
-                source_2_column = source_2_first + source_2_at
+                source_2_bits = source_2_next.to(tl.uint64, bitcast=True)
+                source_2_column = source_2_first + source_2_at + READ_BLOCK
+                source_2_more = is_hashed & (source_2_at + READ_BLOCK < source_2_words)
                 source_2_tensor_page_in_range = (source_2_page >= 0) & (
                     source_2_page < source_2_pages
                 )
                 source_2_tensor_word_in_range = (source_2_column >= 0) & (
                     source_2_column + READ_BLOCK <= source_2_row_bytes // 8
                 )
-                source_2_tile = tl.load(
+                source_2_next = tl.load(
                     tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_column.to(tl.int64), 16)[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((is_hashed & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
+                    mask=((source_2_more & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
                     other=0,
                 )
-                source_2_bits = source_2_tile.to(tl.uint64, bitcast=True)
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                     source_2_sums += _word_hashes(source_2_bits, source_2_at)
                 else:
@@ -442,26 +506,38 @@ def _verify_kernel(
             bytes_total = _with_source(bytes_total, source_2_hash, source_2_order, HASH_FORMAT)
         if source_3_tensor_ptr is not None:
             source_3_number = 4
-            # The words of one source, some at a time; a hole of a row is never read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
             source_3_page = slot // source_3_page_size
             source_3_first = slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
             source_3_hash = tl.zeros(slot.shape, tl.uint64)
             source_3_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
+            source_3_any = is_hashed & (source_3_words > 0)
+            source_3_start_page_in_range = (source_3_page >= 0) & (source_3_page < source_3_pages)
+            source_3_start_word_in_range = (source_3_first >= 0) & (
+                source_3_first + READ_BLOCK <= source_3_row_bytes // 8
+            )
+            source_3_next = tl.load(
+                tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_first.to(tl.int64), 16)[:, None]
+                + tl.arange(0, READ_BLOCK)[None, :],
+                mask=((source_3_any & source_3_start_page_in_range & source_3_start_word_in_range) != 0)[:, None],
+                other=0,
+            )
             for source_3_at in range(0, source_3_words, READ_BLOCK):
-                source_3_column = source_3_first + source_3_at
+                source_3_bits = source_3_next.to(tl.uint64, bitcast=True)
+                source_3_column = source_3_first + source_3_at + READ_BLOCK
+                source_3_more = is_hashed & (source_3_at + READ_BLOCK < source_3_words)
                 source_3_tensor_page_in_range = (source_3_page >= 0) & (
                     source_3_page < source_3_pages
                 )
                 source_3_tensor_word_in_range = (source_3_column >= 0) & (
                     source_3_column + READ_BLOCK <= source_3_row_bytes // 8
                 )
-                source_3_tile = tl.load(
+                source_3_next = tl.load(
                     tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_column.to(tl.int64), 16)[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((is_hashed & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
+                    mask=((source_3_more & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
                     other=0,
                 )
-                source_3_bits = source_3_tile.to(tl.uint64, bitcast=True)
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                     source_3_sums += _word_hashes(source_3_bits, source_3_at)
                 else:

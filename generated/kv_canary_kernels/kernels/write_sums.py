@@ -16,6 +16,7 @@ from kv_canary_kernels import constants
 GOLDEN_RATIO_64 = tl.constexpr(constants.GOLDEN_RATIO_64)
 PARALLEL_CHAIN_INVERSE = tl.constexpr(constants.PARALLEL_CHAIN_INVERSE)
 WRITE_TOKEN_BLOCK = tl.constexpr(constants.WRITE_TOKEN_BLOCK)
+WRITE_LANE_ENTRIES = tl.constexpr(constants.WRITE_LANE_ENTRIES)
 WRITE_SUM_FIELDS = tl.constexpr(constants.WRITE_SUM_FIELDS)
 REQUEST_BLOCK = tl.constexpr(1024)
 
@@ -72,40 +73,22 @@ def _write_sums_kernel(
     write_req_capacity: tl.int64,
     num_tokens: tl.int64,
 ):
-    program = tl.program_id(0)
     lane = tl.arange(0, WRITE_TOKEN_BLOCK)
     valid = tl.load(write_num_valid_reqs_ptr).to(tl.int64)
     request_count = tl.minimum(tl.maximum(valid, 0), write_req_capacity)
-    tile_total = tl.zeros([], tl.int64)
-    for base in range(0, request_count, REQUEST_BLOCK):
-        # Blocks after the first of each of some requests. What damaged offsets own is nothing.
-        owners = base + tl.arange(0, REQUEST_BLOCK)
-        is_owner = owners < request_count
-        firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
-        firsts = tl.load(
-            write_offsets_ptr + owners.to(tl.int64),
-            mask=(is_owner & firsts_boundary_in_range) != 0,
-            other=0,
-        )
-        lasts_boundary_in_range = (owners + 1 >= 0) & (owners + 1 < write_req_capacity + 1)
-        lasts = tl.load(
-            write_offsets_ptr + (owners + 1).to(tl.int64),
-            mask=(is_owner & lasts_boundary_in_range) != 0,
-            other=0,
-        )
-        are_whole = is_owner & (firsts >= 0) & (firsts <= lasts) & (lasts <= num_tokens)
-        tiles = tl.where(are_whole, tl.maximum(lasts - firsts - 1, 0) // WRITE_TOKEN_BLOCK, 0)
-        tile_count = tl.sum(tiles)
-        ends = tl.cumsum(tiles, 0)
-        tile_total += tile_count
-    item_end = tl.where(tile_total <= workspace_len // WRITE_SUM_FIELDS, tile_total, 0)
-    for item in range(program, item_end, tl.num_programs(0)):
-        request = tl.zeros([], tl.int64)
-        block_first = tl.zeros([], tl.int64)
-        # The request that a summed-up block is of, and the block after it.
-        items_before = tl.zeros([], tl.int64)
+    by_block = request_count >= 0
+    item = tl.program_id(0) + tl.zeros([], tl.int64)
+    item_end = item + 1
+    while item < item_end:
+        # The request and the block that an item is, and how many items there are: one walk over the
+        # requests tells all three.
+        item_total = tl.zeros([], tl.int64)
+        request_of_item = tl.zeros([], tl.int64)
+        block_of_item = tl.zeros([], tl.int64)
         for base in range(0, request_count, REQUEST_BLOCK):
-            # Blocks after the first of each of some requests. What damaged offsets own is nothing.
+            # What there is to do for some of the requests that write many entries: each block of such a
+            # request where blocks are chained by themselves, else the request as a whole. What damaged
+            # offsets own is nothing.
             owners = base + tl.arange(0, REQUEST_BLOCK)
             is_owner = owners < request_count
             firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
@@ -121,64 +104,71 @@ def _write_sums_kernel(
                 other=0,
             )
             are_whole = is_owner & (firsts >= 0) & (firsts <= lasts) & (lasts <= num_tokens)
-            tiles = tl.where(are_whole, tl.maximum(lasts - firsts - 1, 0) // WRITE_TOKEN_BLOCK, 0)
+            lengths = tl.where(are_whole, lasts - firsts, 0)
+            tiles = (lengths + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK
+            tiles = tl.where(lengths > WRITE_LANE_ENTRIES, tl.where(by_block, tiles, 1), 0)
             tile_count = tl.sum(tiles)
             ends = tl.cumsum(tiles, 0)
-            tile = item - items_before
+            tile = item - item_total
             is_owning = (ends - tiles <= tile) & (tile < ends)
-            is_here = (tile >= 0) & (tile < tile_count)
-            owner = tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
-            owned = tile - tl.sum(tl.where(is_owning, ends - tiles, 0)) + 1
-            request = tl.where(is_here, owner, request)
-            block_first = tl.where(is_here, owned, block_first)
-            items_before += tile_count
-        block = block_first - 1
-        first_boundary_in_range = (request >= 0) & (request < write_req_capacity + 1)
-        first = tl.load(
-            write_offsets_ptr + request.to(tl.int64),
-            mask=first_boundary_in_range,
-            other=0,
-        )
-        last_boundary_in_range = (request + 1 >= 0) & (request + 1 < write_req_capacity + 1)
-        last = tl.load(
-            write_offsets_ptr + (request + 1).to(tl.int64),
-            mask=last_boundary_in_range,
-            other=0,
-        )
-        # A block of a request's entries, and what each adds to the chain.
-        entry = first + block * WRITE_TOKEN_BLOCK + lane
-        is_entry = entry < last
-        out_cache_loc_entry_in_range = (entry >= 0) & (entry < num_tokens)
-        slot = tl.load(
-            out_cache_loc_ptr + entry.to(tl.int64),
-            mask=(is_entry & out_cache_loc_entry_in_range) != 0,
-            other=-1,
-        )
-        input_ids_entry_in_range = (entry >= 0) & (entry < num_tokens)
-        token = tl.load(
-            input_ids_ptr + entry.to(tl.int64),
-            mask=(is_entry & input_ids_entry_in_range) != 0,
-            other=0,
-        )
-        positions_entry_in_range = (entry >= 0) & (entry < num_tokens)
-        position = tl.load(
-            positions_ptr + entry.to(tl.int64),
-            mask=(is_entry & positions_entry_in_range) != 0,
-            other=0,
-        )
-        is_stored = is_entry & (slot >= 0) & (slot < num_slots)
-        counted = is_stored.to(tl.int64)
-        turn = tl.cumsum(counted, 0) - counted
-        token_bits = token.to(tl.uint64, bitcast=True)
-        added = _token_hash(token_bits, position.to(tl.uint64, bitcast=True))
-        scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, 8), 0)
-        stored = tl.sum(counted)
-        chain_sum = tl.sum(scaled).to(tl.int64, bitcast=True)
-        latest_entry = tl.max(tl.where(is_stored, entry, -1))
-        place = item * WRITE_SUM_FIELDS + tl.zeros([], tl.int64)
-        count_index_in_range = (place >= 0) & (place < workspace_len)
-        tl.store(workspace_ptr + place.to(tl.int64), stored, mask=count_index_in_range)
-        sum_index_in_range = (place + 1 >= 0) & (place + 1 < workspace_len)
-        tl.store(workspace_ptr + (place + 1).to(tl.int64), chain_sum, mask=sum_index_in_range)
-        entry_index_in_range = (place + 2 >= 0) & (place + 2 < workspace_len)
-        tl.store(workspace_ptr + (place + 2).to(tl.int64), latest_entry, mask=entry_index_in_range)
+            request_of_item += tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
+            block_of_item += tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
+            item_total += tile_count
+        item_end = tl.where(item_total <= workspace_len // WRITE_SUM_FIELDS, item_total, 0)
+        if item < item_end:
+            request = request_of_item + tl.zeros([1], tl.int64)
+            first_boundary_in_range = (request >= 0) & (request < write_req_capacity + 1)
+            first = tl.load(
+                write_offsets_ptr + request.to(tl.int64),
+                mask=first_boundary_in_range,
+                other=0,
+            )
+            last_boundary_in_range = (request + 1 >= 0) & (request + 1 < write_req_capacity + 1)
+            last = tl.load(
+                write_offsets_ptr + (request + 1).to(tl.int64),
+                mask=last_boundary_in_range,
+                other=0,
+            )
+            block = block_of_item
+            # A block of a request's entries, and what each adds to the chain.
+            entry = first + block * WRITE_TOKEN_BLOCK + lane
+            is_entry = entry < last
+            out_cache_loc_entry_in_range = (entry >= 0) & (entry < num_tokens)
+            slot = tl.load(
+                out_cache_loc_ptr + entry.to(tl.int64),
+                mask=(is_entry & out_cache_loc_entry_in_range) != 0,
+                other=-1,
+            )
+            input_ids_entry_in_range = (entry >= 0) & (entry < num_tokens)
+            token = tl.load(
+                input_ids_ptr + entry.to(tl.int64),
+                mask=(is_entry & input_ids_entry_in_range) != 0,
+                other=0,
+            )
+            positions_entry_in_range = (entry >= 0) & (entry < num_tokens)
+            position = tl.load(
+                positions_ptr + entry.to(tl.int64),
+                mask=(is_entry & positions_entry_in_range) != 0,
+                other=0,
+            )
+            is_stored = is_entry & (slot >= 0) & (slot < num_slots)
+            counted = is_stored.to(tl.int64)
+            turn = tl.cumsum(counted, 0) - counted
+            token_bits = token.to(tl.uint64, bitcast=True)
+            added = _token_hash(token_bits, position.to(tl.uint64, bitcast=True))
+            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, 8), 0)
+            stored = tl.sum(counted)
+            chain_sum = tl.sum(scaled).to(tl.int64, bitcast=True)
+            latest_entry = tl.max(tl.where(is_stored, entry, -1))
+            place = item * WRITE_SUM_FIELDS
+            count_index_in_range = (place >= 0) & (place < workspace_len)
+            tl.store(workspace_ptr + place.to(tl.int64), stored, mask=count_index_in_range)
+            sum_index_in_range = (place + 1 >= 0) & (place + 1 < workspace_len)
+            tl.store(workspace_ptr + (place + 1).to(tl.int64), chain_sum, mask=sum_index_in_range)
+            entry_index_in_range = (place + 2 >= 0) & (place + 2 < workspace_len)
+            tl.store(
+                workspace_ptr + (place + 2).to(tl.int64),
+                latest_entry,
+                mask=entry_index_in_range,
+            )
+        item += tl.num_programs(0)

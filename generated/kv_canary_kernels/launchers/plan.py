@@ -201,6 +201,7 @@ def prepare_plan(
     from kv_canary_kernels.kernels.plan import _plan_kernel
 
     size_class = class_of((16, 256, 1024, 4096), req_pool_indices.shape[0])
+    size_class_1 = class_of((131072, 131073), verify_capacity)
     launch = TritonLaunch(
         kernel=_plan_kernel,
         stem="plan",
@@ -210,10 +211,11 @@ def prepare_plan(
             int(req_to_verify_expected_tokens_valid_lens is not None),
             int(verify_rotation is not None),
             (16, 256, 1024, 4096)[size_class],
+            (128, 512)[size_class_1],
             alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
         ),
         grid=(
-            (out_write_offsets.shape[0] + 256 - 1) // 256 + max(1, min((1056, 1056, 1056, 528)[size_class], (min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1]) + 512 - 1) // 512)),
+            (out_write_offsets.shape[0] + 256 - 1) // 256 + max(1, min((1056, 1056, 1056, 528)[size_class], (min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1]) + (128, 512)[size_class_1] - 1) // (128, 512)[size_class_1])),
         ),
         arguments=(
             out_verify_slot_indices,
@@ -247,6 +249,7 @@ def prepare_plan(
         ),
         constants={
             "BATCH_BLOCK": (16, 256, 1024, 4096)[size_class],
+            "TILE_BLOCK": (128, 512)[size_class_1],
             "WIDE_ALIGNMENT": alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
         },
         num_warps=4,
@@ -313,14 +316,22 @@ def warm_up_plan(
         presences=PRESENCES,
         integers=11,
         variants=(
-            ({"BATCH_BLOCK": 16, "WIDE_ALIGNMENT": 16}, 4),
-            ({"BATCH_BLOCK": 16, "WIDE_ALIGNMENT": 8}, 4),
-            ({"BATCH_BLOCK": 256, "WIDE_ALIGNMENT": 16}, 4),
-            ({"BATCH_BLOCK": 256, "WIDE_ALIGNMENT": 8}, 4),
-            ({"BATCH_BLOCK": 1024, "WIDE_ALIGNMENT": 16}, 4),
-            ({"BATCH_BLOCK": 1024, "WIDE_ALIGNMENT": 8}, 4),
-            ({"BATCH_BLOCK": 4096, "WIDE_ALIGNMENT": 16}, 4),
-            ({"BATCH_BLOCK": 4096, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 16, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 16, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 16, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 16, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 256, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 256, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 256, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 256, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 1024, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 1024, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 1024, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 1024, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 4096, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 4096, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 8}, 4),
+            ({"BATCH_BLOCK": 4096, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 16}, 4),
+            ({"BATCH_BLOCK": 4096, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 8}, 4),
         ),
     )
     if verify_rotation is not False:

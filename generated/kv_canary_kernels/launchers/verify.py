@@ -168,7 +168,7 @@ def prepare_verify(
             int(check_verify_expected_token),
             (16, 4, 2)[size_class],
         ),
-        grid=(max(1, min(1024, (verify_slot_indices.shape[0] + 127) // 128)),),
+        grid=(max(1, min(2112, (verify_slot_indices.shape[0] + 127) // 128)),),
         arguments=(
             as_elements(canary_buf, torch.int64),
             violation_ring,

@@ -219,7 +219,7 @@ def prepare_write(
     source_2_words = min(source_2_read_bytes // 8, read_limit)
     source_3_words = min(source_3_read_bytes // 8, read_limit)
     is_split = (
-        min(1, max(0, input_ids.shape[0] - max(2047, write_seed_slot_indices.shape[0] + 1023))) * min(1, max(0, (0 if workspace is None else workspace.shape[0]) // WRITE_SUM_FIELDS + 1 - input_ids.shape[0] // WRITE_TOKEN_BLOCK))
+        min(1, max(0, input_ids.shape[0] - max(2047, write_seed_slot_indices.shape[0] + 1023))) * min(1, max(0, (0 if workspace is None else workspace.shape[0]) // WRITE_SUM_FIELDS - input_ids.shape[0] // WRITE_TOKEN_BLOCK - write_seed_slot_indices.shape[0]))
     )
     read_class = (
         min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
@@ -241,7 +241,7 @@ def prepare_write(
             (16, 4, 2)[size_class],
         ),
         grid=(
-            max(1, write_seed_slot_indices.shape[0] + min(1024, input_ids.shape[0] // WRITE_TOKEN_BLOCK)),
+            (write_seed_slot_indices.shape[0] + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK + max(1, min(1024, input_ids.shape[0] // 32)),
         ),
         arguments=(
             as_elements(canary_buf, torch.int64),

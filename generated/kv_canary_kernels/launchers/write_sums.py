@@ -13,7 +13,6 @@ from kv_canary_kernels.backends import (
     require_triton,
     warm_up_kernel,
 )
-from kv_canary_kernels.constants import WRITE_TOKEN_BLOCK
 from kv_canary_kernels.validators.write_sums import (
     accepts_write_sums,
     validate_write_sums,
@@ -40,8 +39,8 @@ def launch_write_sums_kernel(
 
     Args:
         canary_buf: uint8 [num_slots, slot_bytes]. The canaries; only how many there are is read.
-        workspace: int64 [workspace_len]. Takes WRITE_SUM_FIELDS numbers for each block but a
-            request's last: entries stored, sum, last entry stored or -1.
+        workspace: int64 [workspace_len]. Takes WRITE_SUM_FIELDS numbers for each block: entries
+            stored, their sum, last entry stored or -1.
         write_offsets: int64 [write_req_capacity + 1]. First entry of each request.
         write_seed_slot_indices: int64 [write_req_capacity]. Only its length is read.
         write_num_valid_reqs: int32 [1]. Requests in use.
@@ -120,7 +119,7 @@ def prepare_write_sums(
         kernel=_write_sums_kernel,
         stem="write_sums",
         variant=(),
-        grid=(max(1, min(1024, input_ids.shape[0] // WRITE_TOKEN_BLOCK)),),
+        grid=(max(1, min(1024, input_ids.shape[0] // 32)),),
         arguments=(
             workspace,
             write_offsets,

@@ -679,7 +679,7 @@ def inspect_write(
         and write_req_capacity is not None
         and workspace_len is not None
     ):
-        is_split = min(1, max(0, num_tokens - max(2047, write_req_capacity + 1023))) * min(1, max(0, workspace_len // WRITE_SUM_FIELDS + 1 - num_tokens // WRITE_TOKEN_BLOCK))
+        is_split = min(1, max(0, num_tokens - max(2047, write_req_capacity + 1023))) * min(1, max(0, workspace_len // WRITE_SUM_FIELDS - num_tokens // WRITE_TOKEN_BLOCK - write_req_capacity))
     if (
         read_class is None
         and source_0_words is not None

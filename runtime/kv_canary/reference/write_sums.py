@@ -9,6 +9,7 @@ from kv_canary.reference._hashes import splitmix64
 from kv_canary_kernels.constants import (
     GOLDEN_RATIO_64,
     PARALLEL_CHAIN_INVERSE,
+    WRITE_LANE_ENTRIES,
     WRITE_SUM_FIELDS,
     WRITE_TOKEN_BLOCK,
 )
@@ -25,7 +26,7 @@ def write_sums(
     positions: Tensor,
     out_cache_loc: Tensor,
 ) -> None:
-    """Sum up each block of WRITE_TOKEN_BLOCK entries of a request, its last block aside.
+    """Sum up each block of WRITE_TOKEN_BLOCK entries of each request with many entries.
 
     The map of a block is h -> A^n * (h + sum), n the entries it stores, A the multiplier of the
     parallel chain (CONTRACT section 6). Nothing is written where the blocks do not fit.
@@ -43,15 +44,16 @@ def write_sums(
     count = min(max(int(write_num_valid_reqs), 0), write_seed_slot_indices.shape[0])
     offsets = write_offsets[: count + 1].tolist()
     blocks = [
-        first + block * WRITE_TOKEN_BLOCK
+        (first + block * WRITE_TOKEN_BLOCK, last)
         for first, last in zip(offsets, offsets[1:], strict=False)
         if 0 <= first <= last <= input_ids.shape[0]
-        for block in range(max(last - first - 1, 0) // WRITE_TOKEN_BLOCK)
+        if last - first > WRITE_LANE_ENTRIES
+        for block in range(-(-(last - first) // WRITE_TOKEN_BLOCK))
     ]
     if len(blocks) > workspace.shape[0] // WRITE_SUM_FIELDS:
         return
-    for place, start in enumerate(blocks):
-        entries = slice(start, start + WRITE_TOKEN_BLOCK)
+    for place, (start, last) in enumerate(blocks):
+        entries = slice(start, min(start + WRITE_TOKEN_BLOCK, last))
         slots = out_cache_loc[entries]
         is_stored = (slots >= 0) & (slots < canary_buf.shape[0])
         tokens, places = input_ids[entries][is_stored], positions[entries][is_stored]
