@@ -8,6 +8,7 @@ macros read as Python (a set of a set), so Python's own parser tells what a body
         span=N: the last index is a scalar, and begins a block of N elements
         columns=N: the indices are blocks, and N elements from the last one are one more dimension
         cache="evict_first": what becomes of the lines in the cache
+        unchecked="reason": why nothing need look at the domain of what is loaded
     {{ atomic_add("argument", index, ..., value="...", mask="...", guard="...") }}
     {{ fragment("name") }}                 the lines of fragments/name.py.jinja, in place
     {{ fragment("name", a="b") }}          the same, names that begin with a_ beginning with b_
@@ -34,7 +35,7 @@ from kv_canary_codegen.source import Problems, Span, listed, nearest, read_text
 STATEMENT_MACROS = ("load", "store", "atomic_add", "fragment")
 MACROS = (*STATEMENT_MACROS, "present", "absent")
 _OPTIONS = {
-    "load": ("mask", "other", "guard", "span", "columns", "cache"),
+    "load": ("mask", "other", "guard", "span", "columns", "cache", "unchecked"),
     "store": ("value", "mask", "guard", "span", "columns", "cache"),
     "atomic_add": ("value", "mask", "guard"),
 }
@@ -658,7 +659,8 @@ class BodyReader:
                 allowed="other=: what stands for an element that may not be read",
             )
             return None
-        if operation == "load" and target is not None and tensor.values is not None:
+        has_domain = tensor.values is not None and "unchecked" not in options
+        if operation == "load" and target is not None and has_domain:
             self.domain_loads.append((tensor.identifier, target, self._span(shown, call)))
             self.words.add(f"{target}_in_domain")
         return MemoryAccess(
@@ -674,6 +676,7 @@ class BodyReader:
             span=options.get("span"),
             columns=options.get("columns"),
             cache=options.get("cache"),
+            checks_domain=has_domain,
             first_line=len(self.lines),
             last_line=len(self.lines),
             indent=indent,
@@ -701,17 +704,28 @@ class BodyReader:
                     )
                     return None
                 options["guard"] = text
+            elif keyword.arg == "unchecked":
+                reason = _text(keyword.value)
+                if reason is None or len(reason.split()) < 3:
+                    self._report(
+                        shown,
+                        keyword.value,
+                        "no reason why the domain need not be looked at",
+                        allowed='unchecked="...": a reason in words',
+                    )
+                    return None
+                options["unchecked"] = reason
             elif keyword.arg == "cache":
-                word = _text(keyword.value)
-                if word not in _CACHE_POLICIES:
+                policy = _text(keyword.value)
+                if policy not in _CACHE_POLICIES:
                     self._report(
                         shown,
                         keyword.value,
                         "this is nothing that the cache can do",
-                        allowed=", ".join(f'cache="{policy}"' for policy in _CACHE_POLICIES),
+                        allowed=", ".join(f'cache="{word}"' for word in _CACHE_POLICIES),
                     )
                     return None
-                options["cache"] = word or ""
+                options["cache"] = policy or ""
             else:
                 options[keyword.arg] = self._operand(keyword.value, shown)
         return options
@@ -891,6 +905,7 @@ def _moved(access: MemoryAccess, *, by: int, extra_indent: str) -> MemoryAccess:
         span=access.span,
         columns=access.columns,
         cache=access.cache,
+        checks_domain=access.checks_domain,
         first_line=access.first_line + by,
         last_line=access.last_line + by,
         indent=access.indent + extra_indent,

@@ -515,6 +515,8 @@ class MemoryAccess:
     """Elements from the last index on, as one more dimension of a block."""
     cache: str | None
     """What becomes of the lines in the cache."""
+    checks_domain: bool
+    """Whether the elements' domain is looked at."""
     first_line: int
     """In the body's text, from 0."""
     last_line: int

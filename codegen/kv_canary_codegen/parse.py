@@ -849,15 +849,21 @@ class _SpecReader(Reader):
                 )
             )
         arguments = {size: size for size in sizes}
+        for field in fields:
+            if field.name in read and not isinstance(field, ScalarArgument):
+                self.lost = True
+                self.problems.report(
+                    field.span,
+                    f"`{field.name}` is a size already",
+                    allowed="a name of its own for each field and each size",
+                )
         if not made_by_size:
             scope |= {
                 f.name: scalar_symbol(f.name, f) for f in fields if isinstance(f, ScalarArgument)
             }
             tensors = [f for f in fields if isinstance(f, FieldDef)]
             scope |= {
-                f.name: Symbol(
-                    name=f.name, kind=Kind.TENSOR, rank=f.type.rank, optional=f.optional
-                )
+                f.name: Symbol(name=f.name, kind=Kind.TENSOR, rank=f.type.rank, optional=f.optional)
                 for f in tensors
             }
             arguments = {f.name: f.name for f in fields}
@@ -907,9 +913,7 @@ class _SpecReader(Reader):
         """The field that counts a tensor's rows."""
         node = entries.get("unordered_by", (None, None))[1]
         others = [
-            name
-            for name, (_, field) in self.entries_of(parts, "fields").items()
-            if _counts(field)
+            name for name, (_, field) in self.entries_of(parts, "fields").items() if _counts(field)
         ]
         return self.named(node, "counter", others)
 
@@ -950,7 +954,7 @@ class _SpecReader(Reader):
             self.problems.report(
                 entries["list"][1].span,
                 f"`{struct}` cannot be an item of a list",
-                allowed="a struct without `sizes`, of integers and one or more required tensors that are "
+                allowed="a struct without `sizes`, of integers and one required tensor that is "
                 "`bytes` with `layout: rows`",
             )
             return None
@@ -964,9 +968,7 @@ class _SpecReader(Reader):
                     allowed=f"1 to {_MAX_ITEMS} items",
                 )
             return None
-        return ListDef(
-            name=name, struct=struct, at_most=value, item=item, doc=doc, span=key.span
-        )
+        return ListDef(name=name, struct=struct, at_most=value, item=item, doc=doc, span=key.span)
 
     def scalar(self, name: str, key: Scalar, entries: Entries) -> ScalarArgument:
         """A scalar argument, or a struct's scalar field."""
@@ -1761,9 +1763,7 @@ class _KernelReader:
             for place, item in enumerate(nodes)
         )
 
-    def _classes(
-        self, node: Node, variable: str, blocks: tuple[tuple[str, int], ...]
-    ) -> Classes:
+    def _classes(self, node: Node, variable: str, blocks: tuple[tuple[str, int], ...]) -> Classes:
         """Compile-time values that follow from one size."""
         entries = self.spec.mapping(node, "classes")
         of = self.spec.expression(
@@ -1813,8 +1813,7 @@ class _KernelReader:
         items = self.spec.items(node, "`up_to`")
         numbers = tuple(self.spec.integer(item, "a bound") for item in items)
         if isinstance(node, SequenceNode) and not (
-            1 <= len(numbers) <= _MAX_CLASSES
-            and all(low < high for low, high in pairwise(numbers))
+            1 <= len(numbers) <= _MAX_CLASSES and all(low < high for low, high in pairwise(numbers))
         ):
             self.problems.report(
                 node.span,
@@ -1974,11 +1973,7 @@ class _KernelReader:
                             f"`{word}` cannot name a size",
                             allowed="no word of Python or of generated code",
                         )
-                    if (
-                        _WORD.fullmatch(word)
-                        and word not in self.scope
-                        and word not in _NO_NAMES
-                    ):
+                    if _WORD.fullmatch(word) and word not in self.scope and word not in _NO_NAMES:
                         self.scope[word] = Symbol(name=word, kind=Kind.SIZE)
 
     def _scalar_symbol(self, name: str, scalar: Scalar, entries: Mapping[str, Node]) -> Symbol:
@@ -2191,6 +2186,12 @@ class _KernelReader:
         if struct_name is None:
             return None
         struct = self.spec.structs[struct_name]
+        if struct.rules and not struct.sizes:
+            self.problems.report(
+                entries["struct"][1].span,
+                f"`{struct_name}` is refused when it is made, before a kernel judges it",
+                allowed="rules of the kernel, and a struct without `rules` of its own",
+            )
         pattern_node = entries.get("called", (None, None))[1]
         pattern = self.spec.text(pattern_node, "`called`") if pattern_node else f"{name}.{{field}}"
         if "{field}" not in pattern and pattern_node is not None:
@@ -2257,7 +2258,8 @@ class _KernelReader:
                     values=contents.values,
                     sample=contents.sample,
                     doc=doc,
-                    unordered_by=None if item.unordered_by is None
+                    unordered_by=None
+                    if item.unordered_by is None
                     else f"{name}.{item.unordered_by}",
                     span=key.span,
                 )
@@ -2297,8 +2299,7 @@ class _KernelReader:
                     for size in language.names_in(dim.expr)
                 }
                 dims = tuple(
-                    replace(dim, expr=language.renamed(dim.expr, names))
-                    for dim in tensor.type.dims
+                    replace(dim, expr=language.renamed(dim.expr, names)) for dim in tensor.type.dims
                 )
                 tensors.append(
                     TensorArgument(
@@ -2498,6 +2499,7 @@ class _KernelReader:
                     )
                 else:
                     self.used_rules[item.text] = item.span
+                    self.spec.lost |= not self.sources[stem].readable or self.sources[stem].lost
                 continue
             used = self.spec.named(item, "kernel", known)
             if used is not None and used in stems:
@@ -2894,9 +2896,7 @@ def dimension_names(node: Node | None) -> list[str]:
     return [word for word in words if _WORD.fullmatch(word) and word not in _NO_NAMES]
 
 
-def _minimums(
-    arguments: Iterable[Argument], rules: Iterable[Rule]
-) -> dict[tuple[str, int], int]:
+def _minimums(arguments: Iterable[Argument], rules: Iterable[Rule]) -> dict[tuple[str, int], int]:
     """Extents that a rule keeps from being smaller than a constant, by argument and axis."""
     least: dict[Expr, int] = {}
     for rule in rules:
@@ -2978,13 +2978,10 @@ def _can_be_an_item(struct: StructDef) -> bool:
     return (
         not struct.sizes
         and not struct.lists
-        and bool(struct.tensors)
-        and all(
-            tensor.type.dtype is Dtype.BYTES
-            and tensor.type.layout is Layout.ROWS
-            and not tensor.optional
-            for tensor in struct.tensors
-        )
+        and len(struct.tensors) == 1
+        and struct.tensors[0].type.dtype is Dtype.BYTES
+        and struct.tensors[0].type.layout is Layout.ROWS
+        and not struct.tensors[0].optional
         and all(scalar.kind is ScalarKind.INT for scalar in struct.scalars)
     )
 

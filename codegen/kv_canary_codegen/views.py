@@ -214,7 +214,7 @@ def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> Acc
         indent=len(access.indent),
     )
     domain = None
-    if access.operation == "load" and tensor.values is not None:
+    if access.operation == "load" and tensor.values is not None and access.checks_domain:
         condition = TritonPrinter(identifiers={"it": access.target}).show(tensor.values.expr)
         domain = f"{access.target}_in_domain = {condition}"
     return AccessView(

@@ -46,6 +46,7 @@ _HOMES: dict[str, str] = {
     "VerifyOrWriteContext": "kv_canary_kernels.structs",
     "VerifyPlan": "kv_canary_kernels.structs",
     "WRITE_LANE_ENTRIES": "kv_canary_kernels.constants",
+    "WRITE_POWER_BITS": "kv_canary_kernels.constants",
     "WRITE_SUM_FIELDS": "kv_canary_kernels.constants",
     "WRITE_TOKEN_BLOCK": "kv_canary_kernels.constants",
     "WritePlan": "kv_canary_kernels.structs",

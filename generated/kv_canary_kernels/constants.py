@@ -95,7 +95,10 @@ PARALLEL_CHAIN_MULTIPLIER: Final = 0xD1342543DE82EF95
 PARALLEL_CHAIN_INVERSE: Final = 0x572B5EE77A54E3BD
 """Inverse of the multiplier modulo 2^64: with it a chain is a cumulative sum."""
 
-WRITE_TOKEN_BLOCK: Final = 128
+WRITE_POWER_BITS: Final = 9
+"""Bits of a count of entries in a block of WRITE_TOKEN_BLOCK."""
+
+WRITE_TOKEN_BLOCK: Final = 256
 """Entries that one program of a write launch takes at a time."""
 
 WRITE_LANE_ENTRIES: Final = 4

@@ -2456,24 +2456,24 @@ TARGETS = (
 )
 EVERY_PRESENCE = [tuple(sign == "+" for sign in presence) for presence in PRESENCES]
 
-COMPILED_IN: list[str] = ["BATCH_BLOCK", "TILE_BLOCK", "WIDE_ALIGNMENT"]
+COMPILED_IN: list[str] = ["BATCH_BLOCK", "MEMBER_BLOCK", "TILE_BLOCK", "WIDE_ALIGNMENT"]
 EVERY_VALUE: list[tuple[int, ...]] = [
-    (16, 128, 16),
-    (16, 128, 8),
-    (16, 512, 16),
-    (16, 512, 8),
-    (256, 128, 16),
-    (256, 128, 8),
-    (256, 512, 16),
-    (256, 512, 8),
-    (1024, 128, 16),
-    (1024, 128, 8),
-    (1024, 512, 16),
-    (1024, 512, 8),
-    (4096, 128, 16),
-    (4096, 128, 8),
-    (4096, 512, 16),
-    (4096, 512, 8),
+    (16, 16, 128, 16),
+    (16, 16, 128, 8),
+    (16, 16, 512, 16),
+    (16, 16, 512, 8),
+    (256, 16, 128, 16),
+    (256, 16, 128, 8),
+    (256, 16, 512, 16),
+    (256, 16, 512, 8),
+    (1024, 16, 128, 16),
+    (1024, 16, 128, 8),
+    (1024, 16, 512, 16),
+    (1024, 16, 512, 8),
+    (4096, 4, 128, 16),
+    (4096, 4, 128, 8),
+    (4096, 4, 512, 16),
+    (4096, 4, 512, 8),
 ]
 
 # Every variant for one target; for the others, the one with nothing and the one with everything.
@@ -2536,6 +2536,7 @@ def test_kernel_compiles(
         "verify_capacity": "i64",
         "kv_token_id_vs_position_offset": "i64",
         "BATCH_BLOCK": "constexpr",
+        "MEMBER_BLOCK": "constexpr",
         "TILE_BLOCK": "constexpr",
         "WIDE_ALIGNMENT": "constexpr",
     }

@@ -599,62 +599,6 @@ SHAPES: list[Any] = [
         1,
         id="seventeen_roomy_no_optional",
     ),
-    pytest.param(
-        {
-            "canary_buf": T((3, 32), "uint8"),
-            "workspace": T((640,), "int64"),
-            "write_offsets": T((4,), "int64"),
-            "write_seed_slot_indices": T((3,), "int64"),
-            "write_num_valid_reqs": T((1,), "int32"),
-            "input_ids": T((1024,), "int64"),
-            "positions": T((1024,), "int64"),
-            "out_cache_loc": T((1024,), "int64"),
-        },
-        32,
-        id="num_tokens_of_REQUEST_BLOCK",
-    ),
-    pytest.param(
-        {
-            "canary_buf": T((3, 32), "uint8"),
-            "workspace": T((640,), "int64"),
-            "write_offsets": T((4,), "int64"),
-            "write_seed_slot_indices": T((3,), "int64"),
-            "write_num_valid_reqs": T((1,), "int32"),
-            "input_ids": T((1025,), "int64"),
-            "positions": T((1025,), "int64"),
-            "out_cache_loc": T((1025,), "int64"),
-        },
-        32,
-        id="num_tokens_of_REQUEST_BLOCK_and_1",
-    ),
-    pytest.param(
-        {
-            "canary_buf": T((3, 32), "uint8"),
-            "workspace": T((1024,), "int64"),
-            "write_offsets": T((4,), "int64"),
-            "write_seed_slot_indices": T((3,), "int64"),
-            "write_num_valid_reqs": T((1,), "int32"),
-            "input_ids": T((3,), "int64"),
-            "positions": T((3,), "int64"),
-            "out_cache_loc": T((3,), "int64"),
-        },
-        1,
-        id="workspace_len_of_REQUEST_BLOCK",
-    ),
-    pytest.param(
-        {
-            "canary_buf": T((3, 32), "uint8"),
-            "workspace": T((1025,), "int64"),
-            "write_offsets": T((4,), "int64"),
-            "write_seed_slot_indices": T((3,), "int64"),
-            "write_num_valid_reqs": T((1,), "int32"),
-            "input_ids": T((3,), "int64"),
-            "positions": T((3,), "int64"),
-            "out_cache_loc": T((3,), "int64"),
-        },
-        1,
-        id="workspace_len_of_REQUEST_BLOCK_and_1",
-    ),
 ]
 
 
@@ -796,9 +740,10 @@ TARGETS = (
 )
 EVERY_PRESENCE: list[tuple[bool, ...]] = [()]
 
-COMPILED_IN: list[str] = []
+COMPILED_IN: list[str] = ["REQUEST_BLOCK"]
 EVERY_VALUE: list[tuple[int, ...]] = [
-    (),
+    (128,),
+    (1024,),
 ]
 
 # Every variant for one target; for the others, the one with nothing and the one with everything.
@@ -842,6 +787,7 @@ def test_kernel_compiles(
         "workspace_len": "i64",
         "write_req_capacity": "i64",
         "num_tokens": "i64",
+        "REQUEST_BLOCK": "constexpr",
     }
     constants: dict[str, Any] = dict(zip(COMPILED_IN, values, strict=True))
     for name, is_given in zip(OPTIONAL, given, strict=True):

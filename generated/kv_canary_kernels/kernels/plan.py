@@ -96,6 +96,7 @@ def _plan_kernel(
     verify_capacity: tl.int64,
     kv_token_id_vs_position_offset: tl.int64,
     BATCH_BLOCK: tl.constexpr,
+    MEMBER_BLOCK: tl.constexpr,
     TILE_BLOCK: tl.constexpr,
     WIDE_ALIGNMENT: tl.constexpr,
 ):
@@ -105,24 +106,27 @@ def _plan_kernel(
     # length is wild adds one entry, so that verify has something to report.
     groups = tl.arange(0, BATCH_BLOCK // GROUP_BLOCK)
     members = tl.arange(0, GROUP_BLOCK)
-    requests = groups[:, None] * GROUP_BLOCK + members[None, :]
-    req_pool_indices_request_in_range = (requests >= 0) & (requests < bs)
-    rows = tl.load(
-        req_pool_indices_ptr + requests.to(tl.int64),
-        mask=req_pool_indices_request_in_range,
-        other=REQ_POOL_IDX_PADDING,
-    )
-    rows_in_domain = (rows >= 0) & (rows < max_reqs)
-    prefix_lens_request_in_range = (requests >= 0) & (requests < bs)
-    prefixes = tl.load(
-        prefix_lens_ptr + requests.to(tl.int64),
-        mask=prefix_lens_request_in_range,
-        other=0,
-    )
-    prefixes_in_domain = (prefixes >= 0) & (prefixes <= max_seq_len)
-    are_real = rows != REQ_POOL_IDX_PADDING
-    are_sound = rows_in_domain & prefixes_in_domain
-    group_counts = tl.sum(_entry_counts(prefixes, are_real, are_sound, swa_window_size), 1)
+    group_counts = tl.zeros([BATCH_BLOCK // GROUP_BLOCK], tl.int64)
+    for some in range(0, GROUP_BLOCK, MEMBER_BLOCK):
+        some_members = some + tl.arange(0, MEMBER_BLOCK)
+        requests = groups[:, None] * GROUP_BLOCK + some_members[None, :]
+        req_pool_indices_request_in_range = (requests >= 0) & (requests < bs)
+        rows = tl.load(
+            req_pool_indices_ptr + requests.to(tl.int64),
+            mask=req_pool_indices_request_in_range,
+            other=REQ_POOL_IDX_PADDING,
+        )
+        rows_in_domain = (rows >= 0) & (rows < max_reqs)
+        prefix_lens_request_in_range = (requests >= 0) & (requests < bs)
+        prefixes = tl.load(
+            prefix_lens_ptr + requests.to(tl.int64),
+            mask=prefix_lens_request_in_range,
+            other=0,
+        )
+        prefixes_in_domain = (prefixes >= 0) & (prefixes <= max_seq_len)
+        are_real = rows != REQ_POOL_IDX_PADDING
+        are_sound = rows_in_domain & prefixes_in_domain
+        group_counts += tl.sum(_entry_counts(prefixes, are_real, are_sound, swa_window_size), 1)
     group_ends = tl.cumsum(group_counts, 0)
     entry_total = tl.sum(group_counts)
     is_enabled = (entry_total <= verify_capacity).to(tl.int32)
@@ -141,14 +145,22 @@ def _plan_kernel(
     if program < request_programs:
         # Offsets and seeds of a block of requests; behind the last request, the total, then zeros.
         first_request = program * REQUEST_BLOCK
-        extend_seq_lens_request_in_range = (requests >= 0) & (requests < bs)
-        all_extends = tl.load(
-            extend_seq_lens_ptr + requests.to(tl.int64),
-            mask=extend_seq_lens_request_in_range,
-            other=0,
-        )
-        all_counts = _write_counts(all_extends, are_real)
-        written_before = tl.sum(tl.where(requests < first_request, all_counts, 0))
+        written_before = tl.zeros([], tl.int64)
+        for earlier_start in range(0, first_request, REQUEST_BLOCK):
+            earlier = earlier_start + tl.arange(0, REQUEST_BLOCK)
+            earlier_row_request_in_range = (earlier >= 0) & (earlier < bs)
+            earlier_row = tl.load(
+                req_pool_indices_ptr + earlier.to(tl.int64),
+                mask=earlier_row_request_in_range,
+                other=REQ_POOL_IDX_PADDING,
+            )
+            earlier_extend_request_in_range = (earlier >= 0) & (earlier < bs)
+            earlier_extend = tl.load(
+                extend_seq_lens_ptr + earlier.to(tl.int64),
+                mask=earlier_extend_request_in_range,
+                other=0,
+            )
+            written_before += tl.sum(_write_counts(earlier_extend, earlier_row != REQ_POOL_IDX_PADDING))
         own = first_request + tl.arange(0, REQUEST_BLOCK)
         own_row_request_in_range = (own >= 0) & (own < bs)
         own_row = tl.load(
@@ -208,9 +220,9 @@ def _plan_kernel(
             tl.store(out_verify_enable_ptr, is_enabled)
             tl.store(out_write_num_valid_reqs_ptr, bs)
     else:
-        # Tiles of the plan, each program a stretch of them. A group of requests is looked for only where
-        # the last one's entries end, and the owner among its members. Every index is compared with its
-        # own dimension, so that no table, however damaged, leads outside a tensor.
+        # Tiles of the plan, each program a stretch of them. An owner is looked for only where the last
+        # one's entries end. Every index is compared with its own dimension, so that no table, however
+        # damaged, leads outside a tensor.
         walker = program - request_programs
         walkers = tl.num_programs(0) - request_programs
         tile_total = (planned + TILE_BLOCK - 1) // TILE_BLOCK
@@ -221,13 +233,11 @@ def _plan_kernel(
         # An offset far beyond every position only has to stay there: clamped, the sum cannot wrap.
         token_offset = tl.maximum(kv_token_id_vs_position_offset.to(tl.int64), -(2**62))
         token_offset = tl.minimum(token_offset, 2**62)
-        group = tl.zeros([], tl.int32)
-        group_begin = tl.zeros([], tl.int64)
-        group_end = tl.zeros([], tl.int64)
-        group_rows = tl.zeros([GROUP_BLOCK], tl.int64)
-        group_prefixes = tl.zeros([GROUP_BLOCK], tl.int64)
-        group_starts = tl.zeros([GROUP_BLOCK], tl.int64)
-        group_stops = tl.zeros([GROUP_BLOCK], tl.int64)
+        owner = tl.zeros([], tl.int32)
+        owner_row = tl.zeros([], tl.int64)
+        owner_prefix = tl.zeros([], tl.int64)
+        owner_start = tl.zeros([], tl.int64)
+        owner_stop = tl.zeros([], tl.int64)
         for tile in range(first_tile, last_tile):
             tile_start = tile * TILE_BLOCK + tl.zeros([], tl.int64)
             tile_entries = tl.minimum(planned - tile_start, TILE_BLOCK)
@@ -236,47 +246,49 @@ def _plan_kernel(
                 # Entries before the first planned one stand behind the last: coverage rotates.
                 place = tile_start + done + rotation
                 place = tl.where(place >= entry_total, place - entry_total, place)
-                if (place < group_begin) | (place >= group_end):
-                    # The group of requests that an entry belongs to, and what its members plan.
+                if (place < owner_start) | (place >= owner_stop):
+                    # The request that an entry belongs to: first its group, from the sums, then it.
                     group = tl.sum((group_ends <= place).to(tl.int32))
                     group_begin = tl.sum(tl.where(groups < group, group_counts, 0))
-                    group_end = group_begin + tl.sum(tl.where(groups == group, group_counts, 0))
                     member = group * GROUP_BLOCK + members
                     member_request_in_range = (member >= 0) & (member < bs)
-                    group_rows = tl.load(
+                    member_rows = tl.load(
                         req_pool_indices_ptr + member.to(tl.int64),
                         mask=member_request_in_range,
                         other=REQ_POOL_IDX_PADDING,
                     )
-                    group_rows_in_domain = (group_rows >= 0) & (group_rows < max_reqs)
+                    member_rows_in_domain = (member_rows >= 0) & (member_rows < max_reqs)
                     member_prefix_request_in_range = (member >= 0) & (member < bs)
-                    group_prefixes = tl.load(
+                    member_prefixes = tl.load(
                         prefix_lens_ptr + member.to(tl.int64),
                         mask=member_prefix_request_in_range,
                         other=0,
                     )
-                    group_prefixes_in_domain = (group_prefixes >= 0) & (group_prefixes <= max_seq_len)
-                    are_group_real = group_rows != REQ_POOL_IDX_PADDING
-                    are_group_sound = group_rows_in_domain & group_prefixes_in_domain
-                    member_counts = _entry_counts(group_prefixes, are_group_real, are_group_sound, swa_window_size)
-                    group_stops = group_begin + tl.cumsum(member_counts, 0)
-                    group_starts = group_stops - member_counts
-                chosen = tl.sum((group_stops <= place).to(tl.int32))
-                is_owner = members == chosen
-                row = tl.sum(tl.where(is_owner, group_rows, 0))
-                prefix = tl.sum(tl.where(is_owner, group_prefixes, 0))
-                owner_start = tl.sum(tl.where(is_owner, group_starts, 0))
-                owner_stop = tl.sum(tl.where(is_owner, group_stops, 0))
-                is_sound = (row >= 0) & (row < max_reqs) & (prefix >= 0) & (prefix <= max_seq_len)
-                window_start = tl.where(swa_window_size > 0, tl.maximum(prefix - swa_window_size, 0), 0)
+                    member_prefixes_in_domain = (member_prefixes >= 0) & (member_prefixes <= max_seq_len)
+                    are_members_sound = member_rows_in_domain & member_prefixes_in_domain
+                    are_members_real = member_rows != REQ_POOL_IDX_PADDING
+                    member_counts = _entry_counts(member_prefixes, are_members_real, are_members_sound, swa_window_size)
+                    member_stops = group_begin + tl.cumsum(member_counts, 0)
+                    chosen = tl.sum((member_stops <= place).to(tl.int32))
+                    is_owner = members == chosen
+                    owner = group * GROUP_BLOCK + chosen
+                    owner_row = tl.sum(tl.where(is_owner, member_rows, 0))
+                    owner_prefix = tl.sum(tl.where(is_owner, member_prefixes, 0))
+                    owner_stop = tl.sum(tl.where(is_owner, member_stops, 0))
+                    owner_start = tl.sum(tl.where(is_owner, member_stops - member_counts, 0))
+                is_row_sound = (owner_row >= 0) & (owner_row < max_reqs)
+                is_sound = is_row_sound & (owner_prefix >= 0) & (owner_prefix <= max_seq_len)
+                first = tl.where(swa_window_size > 0, tl.maximum(owner_prefix - swa_window_size, 0), 0)
+                first = tl.where(is_sound, first, tl.where(is_row_sound, owner_prefix, 0))
                 count = tl.maximum(tl.minimum(owner_stop - place, tile_entries - done), 1)
                 is_own = (lane >= done) & (lane < done + count)
                 is_token = is_own & is_sound
-                position = window_start + (place - owner_start - done) + lane
-                req_to_token_row_in_range = (row >= 0) & (row < max_reqs)
+                # A wild row or length: one entry that names it, with a slot that verify reports.
+                position = first + tl.where(is_sound, place - owner_start - done + lane, 0)
+                req_to_token_row_in_range = (owner_row >= 0) & (owner_row < max_reqs)
                 req_to_token_position_in_range = (position >= 0) & (position < max_seq_len)
                 slot = tl.load(
-                    req_to_token_ptr + row.to(tl.int64) * max_seq_len + position.to(tl.int64),
+                    req_to_token_ptr + owner_row.to(tl.int64) * max_seq_len + position.to(tl.int64),
                     mask=(
                         is_token & req_to_token_row_in_range & req_to_token_position_in_range
                     )
@@ -284,10 +296,12 @@ def _plan_kernel(
                     other=-2,
                 ).to(tl.int64)
                 has_previous = is_token & (position > 0)
-                previous_row_in_range = (row >= 0) & (row < max_reqs)
+                previous_row_in_range = (owner_row >= 0) & (owner_row < max_reqs)
                 previous_position_in_range = (position - 1 >= 0) & (position - 1 < max_seq_len)
                 previous = tl.load(
-                    req_to_token_ptr + row.to(tl.int64) * max_seq_len + (position - 1).to(tl.int64),
+                    req_to_token_ptr
+                    + owner_row.to(tl.int64) * max_seq_len
+                    + (position - 1).to(tl.int64),
                     mask=(has_previous & previous_row_in_range & previous_position_in_range) != 0,
                     other=-1,
                 ).to(tl.int64)
@@ -310,7 +324,6 @@ def _plan_kernel(
                 if req_to_verify_expected_tokens_ptr is not None:
                     known_len = tl.zeros([], tl.int64)
                     if req_to_verify_expected_tokens_valid_lens_ptr is not None:
-                        owner = group * GROUP_BLOCK + chosen
                         req_to_verify_expected_tokens_valid_lens_request_in_range = (owner >= 0) & (
                             owner < bs
                         )
@@ -321,13 +334,15 @@ def _plan_kernel(
                         )
                     column = position + token_offset
                     is_known = is_token & (column < known_len)
-                    req_to_verify_expected_tokens_row_in_range = (row >= 0) & (row < token_rows)
+                    req_to_verify_expected_tokens_row_in_range = (owner_row >= 0) & (
+                        owner_row < token_rows
+                    )
                     req_to_verify_expected_tokens_column_in_range = (column >= 0) & (
                         column < token_columns
                     )
                     expected_token = tl.load(
                         req_to_verify_expected_tokens_ptr
-                        + row.to(tl.int64) * token_columns
+                        + owner_row.to(tl.int64) * token_columns
                         + column.to(tl.int64),
                         mask=(
                             is_known
@@ -337,9 +352,6 @@ def _plan_kernel(
                         != 0,
                         other=-1,
                     ).to(tl.int64)
-                # A wild row or length: one entry that names it, with a slot that verify reports.
-                is_row_wild = (row < 0) | (row >= max_reqs)
-                position = tl.where(is_sound, position, tl.where(is_row_wild, 0, prefix))
                 previous = tl.where(is_sound, previous, 0)
                 if count == TILE_BLOCK:
                     # One request owns the whole tile: its stores are wide.

@@ -39,10 +39,10 @@ EVIDENCE_FIELD_RESERVED = tl.constexpr(constants.EVIDENCE_FIELD_RESERVED)
 GOLDEN_RATIO_64 = tl.constexpr(constants.GOLDEN_RATIO_64)
 PARALLEL_CHAIN_MULTIPLIER = tl.constexpr(constants.PARALLEL_CHAIN_MULTIPLIER)
 PARALLEL_CHAIN_INVERSE = tl.constexpr(constants.PARALLEL_CHAIN_INVERSE)
+WRITE_POWER_BITS = tl.constexpr(constants.WRITE_POWER_BITS)
 WRITE_TOKEN_BLOCK = tl.constexpr(constants.WRITE_TOKEN_BLOCK)
 WRITE_LANE_ENTRIES = tl.constexpr(constants.WRITE_LANE_ENTRIES)
 WRITE_SUM_FIELDS = tl.constexpr(constants.WRITE_SUM_FIELDS)
-REQUEST_BLOCK = tl.constexpr(1024)
 SUM_BLOCK = tl.constexpr(256)
 HASH_FORMAT_PARALLEL = tl.constexpr(1)
 FAIL_REASON_WRITE_TOKEN_MISMATCH = tl.constexpr(8)
@@ -272,6 +272,7 @@ def _write_kernel(
     kernel_kind: tl.int64,
     HASH_FORMAT: tl.constexpr,
     READ_BLOCK: tl.constexpr,
+    REQUEST_BLOCK: tl.constexpr,
 ):
     program = tl.program_id(0)
     lane = tl.arange(0, WRITE_TOKEN_BLOCK)
@@ -292,13 +293,13 @@ def _write_kernel(
         lane_first_boundary_in_range = (request >= 0) & (request < write_req_capacity + 1)
         first = tl.load(
             write_offsets_ptr + request.to(tl.int64),
-            mask=(is_request & lane_first_boundary_in_range) != 0,
+            mask=lane_first_boundary_in_range,
             other=0,
         )
         lane_last_boundary_in_range = (request + 1 >= 0) & (request + 1 < write_req_capacity + 1)
         last = tl.load(
             write_offsets_ptr + (request + 1).to(tl.int64),
-            mask=(is_request & lane_last_boundary_in_range) != 0,
+            mask=lane_last_boundary_in_range,
             other=0,
         )
         is_whole = (first >= 0) & (first <= last) & (last <= num_tokens)
@@ -972,7 +973,7 @@ def _write_kernel(
                     firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
                     firsts = tl.load(
                         write_offsets_ptr + owners.to(tl.int64),
-                        mask=(is_owner & firsts_boundary_in_range) != 0,
+                        mask=firsts_boundary_in_range,
                         other=0,
                     )
                     lasts_boundary_in_range = (owners + 1 >= 0) & (
@@ -980,7 +981,7 @@ def _write_kernel(
                     )
                     lasts = tl.load(
                         write_offsets_ptr + (owners + 1).to(tl.int64),
-                        mask=(is_owner & lasts_boundary_in_range) != 0,
+                        mask=lasts_boundary_in_range,
                         other=0,
                     )
                     are_whole = is_owner & (firsts >= 0) & (firsts <= lasts) & (lasts <= num_tokens)
@@ -988,11 +989,12 @@ def _write_kernel(
                     tiles = (lengths + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK
                     tiles = tl.where(lengths > WRITE_LANE_ENTRIES, tl.where(by_block, tiles, 1), 0)
                     tile_count = tl.sum(tiles)
-                    ends = tl.cumsum(tiles, 0)
                     tile = item - item_total
-                    is_owning = (ends - tiles <= tile) & (tile < ends)
-                    request_of_item += tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
-                    block_of_item += tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
+                    if (tile >= 0) & (tile < tile_count):
+                        ends = tl.cumsum(tiles, 0)
+                        is_owning = (ends - tiles <= tile) & (tile < ends)
+                        request_of_item = tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
+                        block_of_item = tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
                     item_total += tile_count
                 item_end = item_total
                 if by_block & (item_total > workspace_len // WRITE_SUM_FIELDS):
@@ -1021,6 +1023,28 @@ def _write_kernel(
                         blocks = tl.max((last - first + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK)
                         block_first = tl.where(by_block, block_of_item, 0)
                         block_last = tl.where(by_block, block_of_item + 1, blocks)
+                        block_ahead = block_first
+                        # A block's entries, read ahead of their turn.
+                        ahead = first + block_ahead * WRITE_TOKEN_BLOCK + lane
+                        is_ahead = ahead < last
+                        out_cache_loc_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+                        next_slot = tl.load(
+                            out_cache_loc_ptr + ahead.to(tl.int64),
+                            mask=(is_ahead & out_cache_loc_entry_in_range) != 0,
+                            other=-1,
+                        )
+                        input_ids_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+                        next_token = tl.load(
+                            input_ids_ptr + ahead.to(tl.int64),
+                            mask=(is_ahead & input_ids_entry_in_range) != 0,
+                            other=0,
+                        )
+                        positions_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+                        next_position = tl.load(
+                            positions_ptr + ahead.to(tl.int64),
+                            mask=(is_ahead & positions_entry_in_range) != 0,
+                            other=0,
+                        )
                         # What a chain begins with: the successor of its seed, or a sequence's first hash.
                         write_seed_slot_indices_request_in_range = (request >= 0) & (
                             request < write_req_capacity
@@ -1094,7 +1118,7 @@ def _write_kernel(
                                         mask=(is_before & entry_index_in_range) != 0,
                                         other=-1,
                                     )
-                                    factors = tl.where(is_before, _power(PARALLEL_CHAIN_MULTIPLIER, counts, 8), 1)
+                                    factors = tl.where(is_before, _power(PARALLEL_CHAIN_MULTIPLIER, counts, WRITE_POWER_BITS), 1)
                                     addends = factors * sums.to(tl.uint64, bitcast=True)
                                     all_factors, all_addends = tl.associative_scan((factors, addends), 0, _after)
                                     is_latest = tl.arange(0, SUM_BLOCK) == SUM_BLOCK - 1
@@ -1119,35 +1143,43 @@ def _write_kernel(
                                 before_position = tl.where(is_some, entry_position, before_position)
                                 before_slot = tl.where(is_some, entry_slot, before_slot)
                         for block in range(block_first, block_last):
-                            # A block of a request's entries, and what each adds to the chain.
                             entry = first + block * WRITE_TOKEN_BLOCK + lane
                             is_entry = entry < last
-                            out_cache_loc_entry_in_range = (entry >= 0) & (entry < num_tokens)
-                            slot = tl.load(
-                                out_cache_loc_ptr + entry.to(tl.int64),
-                                mask=(is_entry & out_cache_loc_entry_in_range) != 0,
-                                other=-1,
-                            )
-                            input_ids_entry_in_range = (entry >= 0) & (entry < num_tokens)
-                            token = tl.load(
-                                input_ids_ptr + entry.to(tl.int64),
-                                mask=(is_entry & input_ids_entry_in_range) != 0,
-                                other=0,
-                            )
-                            positions_entry_in_range = (entry >= 0) & (entry < num_tokens)
-                            position = tl.load(
-                                positions_ptr + entry.to(tl.int64),
-                                mask=(is_entry & positions_entry_in_range) != 0,
-                                other=0,
-                            )
+                            slot = next_slot
+                            token = next_token
+                            position = next_position
                             is_stored = is_entry & (slot >= 0) & (slot < num_slots)
+                            if block + 1 < block_last:
+                                block_ahead = block + 1
+                                # A block's entries, read ahead of their turn.
+                                ahead = first + block_ahead * WRITE_TOKEN_BLOCK + lane
+                                is_ahead = ahead < last
+                                out_cache_loc_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+                                next_slot = tl.load(
+                                    out_cache_loc_ptr + ahead.to(tl.int64),
+                                    mask=(is_ahead & out_cache_loc_entry_in_range) != 0,
+                                    other=-1,
+                                )
+                                input_ids_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+                                next_token = tl.load(
+                                    input_ids_ptr + ahead.to(tl.int64),
+                                    mask=(is_ahead & input_ids_entry_in_range) != 0,
+                                    other=0,
+                                )
+                                positions_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+                                next_position = tl.load(
+                                    positions_ptr + ahead.to(tl.int64),
+                                    mask=(is_ahead & positions_entry_in_range) != 0,
+                                    other=0,
+                                )
+                            # What each entry of a block adds to the chain, and where the block begins.
                             counted = is_stored.to(tl.int64)
                             turn = tl.cumsum(counted, 0) - counted
                             token_bits = token.to(tl.uint64, bitcast=True)
                             added = _token_hash(token_bits, position.to(tl.uint64, bitcast=True))
-                            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, 8), 0)
+                            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, WRITE_POWER_BITS), 0)
                             chained = tl.cumsum(scaled, 0) - scaled
-                            hash_before = _power(PARALLEL_CHAIN_MULTIPLIER, turn, 8) * (running + chained)
+                            hash_before = _power(PARALLEL_CHAIN_MULTIPLIER, turn, WRITE_POWER_BITS) * (running + chained)
                             chain_hash = hash_before.to(tl.int64, bitcast=True)
                             is_first = is_stored & (stored_before + turn == 0)
                             position_before = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64)
@@ -1669,7 +1701,7 @@ def _write_kernel(
                                 latest_position = tl.sum(tl.where(is_latest_lane, position, 0))
                                 latest_slot = tl.sum(tl.where(is_latest_lane, slot, 0))
                                 stored_now = stored_here + tl.zeros([1], tl.int64)
-                                running = _power(PARALLEL_CHAIN_MULTIPLIER, stored_now, 8) * (running + tl.sum(scaled))
+                                running = _power(PARALLEL_CHAIN_MULTIPLIER, stored_now, WRITE_POWER_BITS) * (running + tl.sum(scaled))
                                 before_position = tl.where(latest_lane >= 0, latest_position, before_position)
                                 before_slot = tl.where(latest_lane >= 0, latest_slot, before_slot)
                                 stored_before += stored_here
@@ -1695,7 +1727,7 @@ def _write_kernel(
                     firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
                     firsts = tl.load(
                         write_offsets_ptr + owners.to(tl.int64),
-                        mask=(is_owner & firsts_boundary_in_range) != 0,
+                        mask=firsts_boundary_in_range,
                         other=0,
                     )
                     lasts_boundary_in_range = (owners + 1 >= 0) & (
@@ -1703,7 +1735,7 @@ def _write_kernel(
                     )
                     lasts = tl.load(
                         write_offsets_ptr + (owners + 1).to(tl.int64),
-                        mask=(is_owner & lasts_boundary_in_range) != 0,
+                        mask=lasts_boundary_in_range,
                         other=0,
                     )
                     are_whole = is_owner & (firsts >= 0) & (firsts <= lasts) & (lasts <= num_tokens)
@@ -1711,11 +1743,12 @@ def _write_kernel(
                     tiles = (lengths + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK
                     tiles = tl.where(lengths > WRITE_LANE_ENTRIES, tl.where(by_block, tiles, 1), 0)
                     tile_count = tl.sum(tiles)
-                    ends = tl.cumsum(tiles, 0)
                     tile = item - item_total
-                    is_owning = (ends - tiles <= tile) & (tile < ends)
-                    request_of_item += tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
-                    block_of_item += tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
+                    if (tile >= 0) & (tile < tile_count):
+                        ends = tl.cumsum(tiles, 0)
+                        is_owning = (ends - tiles <= tile) & (tile < ends)
+                        request_of_item = tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
+                        block_of_item = tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
                     item_total += tile_count
                 item_end = item_total
                 if item < item_total:
@@ -1800,22 +1833,22 @@ def _write_kernel(
                     for start in range(tl.max(first), tl.max(last), WRITE_TOKEN_BLOCK):
                         entry = start + lane
                         is_entry = entry < last
-                        out_cache_loc_entry_in_range = (entry >= 0) & (entry < num_tokens)
+                        chain_slot_entry_in_range = (entry >= 0) & (entry < num_tokens)
                         slot = tl.load(
                             out_cache_loc_ptr + entry.to(tl.int64),
-                            mask=(is_entry & out_cache_loc_entry_in_range) != 0,
+                            mask=(is_entry & chain_slot_entry_in_range) != 0,
                             other=-1,
                         )
-                        input_ids_entry_in_range = (entry >= 0) & (entry < num_tokens)
+                        chain_token_entry_in_range = (entry >= 0) & (entry < num_tokens)
                         token = tl.load(
                             input_ids_ptr + entry.to(tl.int64),
-                            mask=(is_entry & input_ids_entry_in_range) != 0,
+                            mask=(is_entry & chain_token_entry_in_range) != 0,
                             other=0,
                         )
-                        positions_entry_in_range = (entry >= 0) & (entry < num_tokens)
+                        chain_position_entry_in_range = (entry >= 0) & (entry < num_tokens)
                         position = tl.load(
                             positions_ptr + entry.to(tl.int64),
-                            mask=(is_entry & positions_entry_in_range) != 0,
+                            mask=(is_entry & chain_position_entry_in_range) != 0,
                             other=0,
                         )
                         is_stored = is_entry & (slot >= 0) & (slot < num_slots)
@@ -2354,7 +2387,7 @@ def _write_kernel(
                     firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
                     firsts = tl.load(
                         write_offsets_ptr + owners.to(tl.int64),
-                        mask=(is_owner & firsts_boundary_in_range) != 0,
+                        mask=firsts_boundary_in_range,
                         other=0,
                     )
                     lasts_boundary_in_range = (owners + 1 >= 0) & (
@@ -2362,7 +2395,7 @@ def _write_kernel(
                     )
                     lasts = tl.load(
                         write_offsets_ptr + (owners + 1).to(tl.int64),
-                        mask=(is_owner & lasts_boundary_in_range) != 0,
+                        mask=lasts_boundary_in_range,
                         other=0,
                     )
                     are_whole = is_owner & (firsts >= 0) & (firsts <= lasts) & (lasts <= num_tokens)
@@ -2370,11 +2403,12 @@ def _write_kernel(
                     tiles = (lengths + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK
                     tiles = tl.where(lengths > WRITE_LANE_ENTRIES, tl.where(by_block, tiles, 1), 0)
                     tile_count = tl.sum(tiles)
-                    ends = tl.cumsum(tiles, 0)
                     tile = item - item_total
-                    is_owning = (ends - tiles <= tile) & (tile < ends)
-                    request_of_item += tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
-                    block_of_item += tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
+                    if (tile >= 0) & (tile < tile_count):
+                        ends = tl.cumsum(tiles, 0)
+                        is_owning = (ends - tiles <= tile) & (tile < ends)
+                        request_of_item = tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
+                        block_of_item = tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
                     item_total += tile_count
                 item_end = item_total
                 if item < item_total:

@@ -15,10 +15,10 @@ from kv_canary_kernels import constants
 
 GOLDEN_RATIO_64 = tl.constexpr(constants.GOLDEN_RATIO_64)
 PARALLEL_CHAIN_INVERSE = tl.constexpr(constants.PARALLEL_CHAIN_INVERSE)
+WRITE_POWER_BITS = tl.constexpr(constants.WRITE_POWER_BITS)
 WRITE_TOKEN_BLOCK = tl.constexpr(constants.WRITE_TOKEN_BLOCK)
 WRITE_LANE_ENTRIES = tl.constexpr(constants.WRITE_LANE_ENTRIES)
 WRITE_SUM_FIELDS = tl.constexpr(constants.WRITE_SUM_FIELDS)
-REQUEST_BLOCK = tl.constexpr(1024)
 
 # Nothing but presence and the declared variants makes another compilation.
 UNSPECIALIZED = [
@@ -72,6 +72,7 @@ def _write_sums_kernel(
     workspace_len: tl.int64,
     write_req_capacity: tl.int64,
     num_tokens: tl.int64,
+    REQUEST_BLOCK: tl.constexpr,
 ):
     lane = tl.arange(0, WRITE_TOKEN_BLOCK)
     valid = tl.load(write_num_valid_reqs_ptr).to(tl.int64)
@@ -94,13 +95,13 @@ def _write_sums_kernel(
             firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
             firsts = tl.load(
                 write_offsets_ptr + owners.to(tl.int64),
-                mask=(is_owner & firsts_boundary_in_range) != 0,
+                mask=firsts_boundary_in_range,
                 other=0,
             )
             lasts_boundary_in_range = (owners + 1 >= 0) & (owners + 1 < write_req_capacity + 1)
             lasts = tl.load(
                 write_offsets_ptr + (owners + 1).to(tl.int64),
-                mask=(is_owner & lasts_boundary_in_range) != 0,
+                mask=lasts_boundary_in_range,
                 other=0,
             )
             are_whole = is_owner & (firsts >= 0) & (firsts <= lasts) & (lasts <= num_tokens)
@@ -108,11 +109,12 @@ def _write_sums_kernel(
             tiles = (lengths + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK
             tiles = tl.where(lengths > WRITE_LANE_ENTRIES, tl.where(by_block, tiles, 1), 0)
             tile_count = tl.sum(tiles)
-            ends = tl.cumsum(tiles, 0)
             tile = item - item_total
-            is_owning = (ends - tiles <= tile) & (tile < ends)
-            request_of_item += tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
-            block_of_item += tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
+            if (tile >= 0) & (tile < tile_count):
+                ends = tl.cumsum(tiles, 0)
+                is_owning = (ends - tiles <= tile) & (tile < ends)
+                request_of_item = tl.sum(tl.where(is_owning, owners, 0)).to(tl.int64)
+                block_of_item = tl.sum(tl.where(is_owning, tile - (ends - tiles), 0))
             item_total += tile_count
         item_end = tl.where(item_total <= workspace_len // WRITE_SUM_FIELDS, item_total, 0)
         if item < item_end:
@@ -130,33 +132,40 @@ def _write_sums_kernel(
                 other=0,
             )
             block = block_of_item
-            # A block of a request's entries, and what each adds to the chain.
-            entry = first + block * WRITE_TOKEN_BLOCK + lane
-            is_entry = entry < last
-            out_cache_loc_entry_in_range = (entry >= 0) & (entry < num_tokens)
-            slot = tl.load(
-                out_cache_loc_ptr + entry.to(tl.int64),
-                mask=(is_entry & out_cache_loc_entry_in_range) != 0,
+            block_ahead = block
+            # A block's entries, read ahead of their turn.
+            ahead = first + block_ahead * WRITE_TOKEN_BLOCK + lane
+            is_ahead = ahead < last
+            out_cache_loc_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+            next_slot = tl.load(
+                out_cache_loc_ptr + ahead.to(tl.int64),
+                mask=(is_ahead & out_cache_loc_entry_in_range) != 0,
                 other=-1,
             )
-            input_ids_entry_in_range = (entry >= 0) & (entry < num_tokens)
-            token = tl.load(
-                input_ids_ptr + entry.to(tl.int64),
-                mask=(is_entry & input_ids_entry_in_range) != 0,
+            input_ids_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+            next_token = tl.load(
+                input_ids_ptr + ahead.to(tl.int64),
+                mask=(is_ahead & input_ids_entry_in_range) != 0,
                 other=0,
             )
-            positions_entry_in_range = (entry >= 0) & (entry < num_tokens)
-            position = tl.load(
-                positions_ptr + entry.to(tl.int64),
-                mask=(is_entry & positions_entry_in_range) != 0,
+            positions_entry_in_range = (ahead >= 0) & (ahead < num_tokens)
+            next_position = tl.load(
+                positions_ptr + ahead.to(tl.int64),
+                mask=(is_ahead & positions_entry_in_range) != 0,
                 other=0,
             )
+            entry = first + block * WRITE_TOKEN_BLOCK + lane
+            is_entry = entry < last
+            slot = next_slot
+            token = next_token
+            position = next_position
             is_stored = is_entry & (slot >= 0) & (slot < num_slots)
+            # What each entry of a block adds to the chain, and where the block begins.
             counted = is_stored.to(tl.int64)
             turn = tl.cumsum(counted, 0) - counted
             token_bits = token.to(tl.uint64, bitcast=True)
             added = _token_hash(token_bits, position.to(tl.uint64, bitcast=True))
-            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, 8), 0)
+            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, WRITE_POWER_BITS), 0)
             stored = tl.sum(counted)
             chain_sum = tl.sum(scaled).to(tl.int64, bitcast=True)
             latest_entry = tl.max(tl.where(is_stored, entry, -1))

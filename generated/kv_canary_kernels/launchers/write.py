@@ -225,6 +225,7 @@ def prepare_write(
         min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
     )
     size_class = class_of((0, 1, 2), read_class)
+    size_class_1 = class_of((128, 1024), write_seed_slot_indices.shape[0])
     launch = TritonLaunch(
         kernel=_write_kernel,
         stem="write",
@@ -239,6 +240,7 @@ def prepare_write(
             int(expected_input_positions is not None),
             ("serial", "parallel").index(hash_format),
             (16, 4, 2)[size_class],
+            (128, 1024)[size_class_1],
         ),
         grid=(
             (write_seed_slot_indices.shape[0] + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK + max(1, min(1024, input_ids.shape[0] // 32)),
@@ -301,6 +303,7 @@ def prepare_write(
         constants={
             "HASH_FORMAT": ("serial", "parallel").index(hash_format),
             "READ_BLOCK": (16, 4, 2)[size_class],
+            "REQUEST_BLOCK": (128, 1024)[size_class_1],
         },
         num_warps=4,
         device=canary_buf.device,
@@ -381,12 +384,18 @@ def warm_up_write(
         presences=PRESENCES,
         integers=33,
         variants=(
-            ({"HASH_FORMAT": 0, "READ_BLOCK": 16}, 4),
-            ({"HASH_FORMAT": 1, "READ_BLOCK": 16}, 4),
-            ({"HASH_FORMAT": 0, "READ_BLOCK": 4}, 4),
-            ({"HASH_FORMAT": 1, "READ_BLOCK": 4}, 4),
-            ({"HASH_FORMAT": 0, "READ_BLOCK": 2}, 4),
-            ({"HASH_FORMAT": 1, "READ_BLOCK": 2}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 16, "REQUEST_BLOCK": 128}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 16, "REQUEST_BLOCK": 128}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 16, "REQUEST_BLOCK": 1024}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 16, "REQUEST_BLOCK": 1024}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 4, "REQUEST_BLOCK": 128}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 4, "REQUEST_BLOCK": 128}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 4, "REQUEST_BLOCK": 1024}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 4, "REQUEST_BLOCK": 1024}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 2, "REQUEST_BLOCK": 128}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 2, "REQUEST_BLOCK": 128}, 4),
+            ({"HASH_FORMAT": 0, "READ_BLOCK": 2, "REQUEST_BLOCK": 1024}, 4),
+            ({"HASH_FORMAT": 1, "READ_BLOCK": 2, "REQUEST_BLOCK": 1024}, 4),
         ),
     )
     if workspace is not False:

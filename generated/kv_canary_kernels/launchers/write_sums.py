@@ -9,6 +9,7 @@ from kv_canary_kernels.backends import (
     Launch,
     TritonLaunch,
     choose_backend,
+    class_of,
     reference_launch,
     require_triton,
     warm_up_kernel,
@@ -115,10 +116,11 @@ def prepare_write_sums(
     require_triton("write_sums")
     from kv_canary_kernels.kernels.write_sums import _write_sums_kernel
 
+    size_class = class_of((128, 1024), write_seed_slot_indices.shape[0])
     return TritonLaunch(
         kernel=_write_sums_kernel,
         stem="write_sums",
-        variant=(),
+        variant=((128, 1024)[size_class],),
         grid=(max(1, min(1024, input_ids.shape[0] // 32)),),
         arguments=(
             workspace,
@@ -132,7 +134,9 @@ def prepare_write_sums(
             write_seed_slot_indices.shape[0],
             input_ids.shape[0],
         ),
-        constants={},
+        constants={
+            "REQUEST_BLOCK": (128, 1024)[size_class],
+        },
         num_warps=4,
         device=canary_buf.device,
     )
@@ -165,6 +169,7 @@ def warm_up_write_sums(
         presences=("",),
         integers=4,
         variants=(
-            ({}, 4),
+            ({"REQUEST_BLOCK": 128}, 4),
+            ({"REQUEST_BLOCK": 1024}, 4),
         ),
     )
