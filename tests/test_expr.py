@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from kv_canary_codegen.expr import (
     MAX_TOKENS,
+    Address,
     Arithmetic,
     Chosen,
     Compare,
     Constant,
+    Count,
     Either,
     Every,
     ExprError,
@@ -20,6 +22,7 @@ from kv_canary_codegen.expr import (
     Implies,
     Integer,
     IsBool,
+    Itemsize,
     Kind,
     Length,
     Name,
@@ -27,6 +30,7 @@ from kv_canary_codegen.expr import (
     Present,
     Printer,
     PythonPrinter,
+    Rank,
     SourcePrinter,
     Stride,
     Symbol,
@@ -64,7 +68,9 @@ NUMBERS = st.recursive(
         st.just(BLOCK),
         st.sampled_from((Name("rows", Kind.SIZE), Name("count", Kind.SCALAR))),
         st.sampled_from((Length("table", 0), Length("table", 1), Length("plan.extra", 0))),
-        st.sampled_from((Stride("table", 0), Stride("plan.extra", 0))),
+        st.sampled_from((Stride("table", 0), Stride("table", -1), Stride("plan.extra", 0))),
+        st.sampled_from((Rank("table"), Itemsize("table"), Address("table"))),
+        st.sampled_from((Rank("plan.extra"), Itemsize("plan.extra"), Address("plan.extra"))),
     ),
     lambda inner: st.one_of(
         st.builds(Arithmetic, st.sampled_from("+-*"), inner, inner),
@@ -104,6 +110,8 @@ VALUES = st.builds(
         names={"rows": rows, "count": count, "ready": ready, "mode": mode},
         shapes={"table": shape, "plan.extra": extra},
         strides={"table": (shape[1], 1), "plan.extra": None if extra is None else (1,)},
+        itemsizes={"table": 4, "plan.extra": 0 if extra is None else 8},
+        addresses={"table": 4096, "plan.extra": 0 if extra is None else 24},
     ),
     st.integers(-4, 6),
     st.integers(-4, 6),
@@ -116,12 +124,20 @@ often = settings(derandomize=True, max_examples=400, deadline=None)
 
 
 class FakeTensor:
-    def __init__(self, shape, stride):
+    def __init__(self, shape, stride, itemsize, address):
         self.shape = shape
+        self.itemsize = itemsize
         self._stride = stride
+        self._address = address
 
     def stride(self):
         return self._stride
+
+    def dim(self):
+        return len(self.shape)
+
+    def data_ptr(self):
+        return self._address
 
 
 def run_python(tree, values):
@@ -130,7 +146,8 @@ def run_python(tree, values):
         identifiers={"plan.extra": "plan_extra"}, optional=frozenset({"plan.extra"})
     )
     tensors = {
-        name.replace(".", "_"): shape and FakeTensor(shape, values.strides[name])
+        name.replace(".", "_"): shape
+        and FakeTensor(shape, values.strides[name], values.itemsizes[name], values.addresses[name])
         for name, shape in values.shapes.items()
     }
     return eval(printer.show(tree), {"BLOCK": 4}, {**values.names, **tensors})
@@ -180,6 +197,9 @@ def test_words_say_every_name_that_the_tree_reads(tree):
         ("min(rows, count, 3)", "min(rows, count, 3)"),
         ("length(table) + stride(table, 1)", "length(table) + stride(table, 1)"),
         ("length(table, 0)", "length(table)"),
+        ("stride(table,-1)", "stride(table, -1)"),
+        ("rank( table )+itemsize(table)", "rank(table) + itemsize(table)"),
+        ("address(plan.extra) % 16", "address(plan.extra) % 16"),
     ],
 )
 def test_integers_bind_as_in_python(text, canonical):
@@ -210,10 +230,44 @@ def test_truth_values_bind_as_in_python_and_implies_last(text, canonical):
     assert parse(canonical, SCOPE, Type.TRUTH) == tree
 
 
-def test_an_absent_optional_tensor_has_length_and_stride_0():
+def test_whatever_is_asked_of_an_absent_optional_tensor_is_0():
     values = Values(names={}, shapes={"plan.extra": None}, strides={"plan.extra": None})
-    assert evaluate(Length("plan.extra", 0), values) == 0
-    assert evaluate(Stride("plan.extra", 0), values) == 0
+    for node in (Length("plan.extra", 0), Stride("plan.extra", 0), Stride("plan.extra", -1)):
+        assert evaluate(node, values) == 0
+    for of_a_tensor in (Rank, Itemsize, Address):
+        assert evaluate(of_a_tensor("plan.extra"), values) == 0
+
+
+LISTED = {
+    "parts": Symbol(name="parts", kind=Kind.LIST),
+    "table": SCOPE["table"],
+}
+
+
+def test_items_of_a_list_are_counted():
+    tree = parse("count(parts) <= 3", LISTED, Type.TRUTH)
+    assert tree == Compare(Count("parts"), (("<=", Integer(3)),))
+    assert SourcePrinter().show(tree) == "count(parts) <= 3"
+    assert WordsPrinter().show(tree) == "the length of parts is at most 3"
+    assert PythonPrinter().show(tree) == "len(parts) <= 3"
+    for number, kept in ((3, 1), (4, 0)):
+        values = Values(names={}, shapes={}, strides={}, counts={"parts": number})
+        assert evaluate(tree, values) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("count(table)", "`table` is a tensor, not a list"),
+        ("rank(parts)", "`parts` is a list, not a tensor"),
+        ("address()", "`)` stands where a name is wanted"),
+        ("itemsize(table, 0)", "`)` is missing"),
+        ("count(part)", "unknown name `part`"),
+    ],
+)
+def test_functions_of_lists_and_tensors_take_nothing_else(text, message):
+    with pytest.raises(ExprError, match="^" + re.escape(message) + "$"):
+        parse(text, LISTED, Type.INTEGER)
 
 
 def test_division_rounds_down():
@@ -311,6 +365,12 @@ def test_our_rules_read_as_english(rules, rule, words):
         ("rows == count == 3", "count equals rows and equals 3"),
         ("not 0 < rows < 3", "it is not so that rows is greater than 0 and less than 3"),
         ("length(table, 1) == stride(table, 0)", "table.shape[1] equals table.stride(0)"),
+        ("stride(table, -1) == 1", "table.stride(-1) equals 1"),
+        ("rank(table) == 2", "table.dim() equals 2"),
+        (
+            "address(table) % 16 == itemsize(table)",
+            "table.data_ptr() % 16 equals table.itemsize",
+        ),
     ],
 )
 def test_words_for_every_turn_of_phrase(text, words):
@@ -343,6 +403,18 @@ class SmtPrinter(Printer):
 
     def stride(self, tensor, axis):
         return f"stride.{tensor}.{axis}"
+
+    def rank(self, tensor):
+        return f"rank.{tensor}"
+
+    def itemsize(self, tensor):
+        return f"itemsize.{tensor}"
+
+    def address(self, tensor):
+        return f"address.{tensor}"
+
+    def count(self, name):
+        return f"count.{name}"
 
     def is_bool(self, flag):
         return f"is_bool.{flag}"
@@ -437,6 +509,10 @@ def test_a_solver_would_read_what_the_tree_means(tree, values):
     names |= {"is_bool.ready": isinstance(values.names["ready"], bool)}
     for name, shape in values.shapes.items():
         names[f"present.{name}"] = shape is not None
+        names[f"rank.{name}"] = len(shape or ())
+        names[f"itemsize.{name}"] = values.itemsizes[name]
+        names[f"address.{name}"] = values.addresses[name]
+        names[f"stride.{name}.-1"] = (values.strides[name] or (0,))[-1]
         for axis in range(2):
             present = shape is not None and axis < len(shape)
             names[f"length.{name}.{axis}"] = shape[axis] if present else 0

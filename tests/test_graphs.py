@@ -160,6 +160,7 @@ loaded = warm_up_plan(
     req_to_verify_expected_tokens=False,
     req_to_verify_expected_tokens_valid_lens=False,
     verify_rotation=False,
+    only={"BATCH_BLOCK": 16, "TILE_BLOCK": 128, "WIDE_ALIGNMENT": 16},
 )
 print(loaded)
 graph = torch.cuda.CUDAGraph()

@@ -67,6 +67,11 @@ def run(program, *folders, blocked=(), **variables):
 @pytest.mark.parametrize("path", sources(CODEGEN), ids=identity)
 def test_generator_imports_neither_runtime_nor_generated_package(path):
     allowed = {"jinja2", "yaml", "kv_canary_codegen", *sys.stdlib_module_names}
+    if path.parent == CODEGEN / "prove":
+        allowed.add("z3")
+    if path.name in ("emit_ir.py", "guarded_calls.py"):
+        # Processes of their own, which compile and run what was generated.
+        allowed |= {"torch", "triton"}
     assert tops(path) - allowed == set()
 
 
@@ -109,6 +114,27 @@ def test_runtime_reaches_the_generator_from_its_command_line_alone(path):
     if path == RUNTIME / "cli.py":
         allowed.add("kv_canary_codegen")
     assert tops(path) - allowed == set()
+
+
+@pytest.mark.parametrize("path", sources(RUNTIME / "findings"), ids=identity)
+def test_findings_see_a_snapshot_and_nothing_of_who_made_it(path):
+    """Neither the replay nor the injected faults, which know the answer, nor the canary itself."""
+    hidden = ("kv_canary.replay", "kv_canary.faults", "kv_canary.canary")
+    assert [name for name in imported(path) if name.startswith(hidden)] == []
+
+
+def test_finding_loads_nothing_of_who_made_the_snapshot():
+    """By way of no other module either."""
+    program = (
+        "import sys\n"
+        "import kv_canary.findings as findings\n"
+        "for name in findings.__all__:\n"
+        "    getattr(findings, name)\n"
+        "import kv_canary.findings.command\n"
+        "hidden = ('kv_canary.replay', 'kv_canary.faults', 'kv_canary.canary')\n"
+        "print([name for name in sys.modules if name.startswith(hidden)])"
+    )
+    assert run(program, *FOLDERS) == "[]\n"
 
 
 FOLDERS = (GENERATED.parent, RUNTIME.parent)

@@ -1,18 +1,26 @@
-"""Every refusal of a plan's launcher, validator or allocation says exactly what the contract says.
+"""Every refusal of a launcher, a validator, an allocation or a source says what the contract says.
 
 `data/messages.jsonl` has one wrong call a line: `call` is what is called, `change` what is wrong
-with an otherwise valid call, `message` the whole text.  A change maps an argument, a field of a
-plan (`verify_plan_out.enable`), `every tensor`, or a name of an environment variable to one of:
+with an otherwise valid call, `message` the whole text, `also` a builtin error that it is as well.
+A change maps an argument, a field of a struct (`verify_plan_out.enable`, `context.canary_buf`,
+`context.real_kv_sources[0].page_size`), `every tensor`, or a name of an environment variable to:
 
     {"value": 3}                 this JSON value
     {"numpy": [2]}               a NumPy array of this shape
     {"numpy_int": 3}             a NumPy integer
-    {"plan": "WritePlan"}        the valid call's other plan
+    {"member": "CanaryLaunchTag.HEAD_K_FULL"}
+                                 a member of an enum
+    {"plan": "WritePlan"}        a plan, where the valid call has something else
+    {"sources": 5}               so many of the valid call's sources, the last of them repeated
+    {"source": 0}                one of them, where a list should be
+    {"generator": 2}             so many of them, one after the other
+    {"items": ["source 0", 3]}   a list: the valid call's sources, a tensor, or JSON values
     {"environment": "cuda"}      the variable is set to this; null: not set
-    {"shape": [2, 1], "dtype": "int32", "device": "meta", "layout": "strided"}
-                                 the valid call's tensor, with what is named here changed
+    {"shape": [2, 1], "dtype": "int32", "device": "meta", "layout": "strided", "row": 12,
+     "offset": 8}                the valid call's tensor, with what is named here changed
 """
 
+import math
 import multiprocessing
 import os
 import pickle
@@ -70,6 +78,71 @@ ENTRIES_OUTPUTS = {
     "out_verify_prev_slot_indices": ("int64", [7]),
 }
 
+CONTEXT = {
+    "context.canary_buf": ("uint8", [5, 48]),
+    "context.kernel_kind": 4,
+    "context.violation_ring": ("int64", [6, 8]),
+    "context.violation_write_index": ("int32", [1]),
+    "context.slot_run_counter": ("int64", [1]),
+    "context.kernel_run_counter": ("int64", [1]),
+    "context.real_kv_sources[0].tensor": ("bfloat16", [3, 40]),
+    "context.real_kv_sources[0].page_size": 2,
+    "context.real_kv_sources[0].num_bytes_per_token": 32,
+    "context.real_kv_sources[0].read_bytes": 16,
+    "context.real_kv_sources[1].tensor": ("uint8", [5, 32]),
+    "context.real_kv_sources[1].page_size": 1,
+    "context.real_kv_sources[1].num_bytes_per_token": 32,
+    "context.real_kv_sources[1].read_bytes": 32,
+    "context.real_kv_sources[2].tensor": ("float32", [2, 24]),
+    "context.real_kv_sources[2].page_size": 3,
+    "context.real_kv_sources[2].num_bytes_per_token": 32,
+    "context.real_kv_sources[2].read_bytes": 16,
+    "context.real_kv_sources[3].tensor": ("int8", [5, 64]),
+    "context.real_kv_sources[3].page_size": 1,
+    "context.real_kv_sources[3].num_bytes_per_token": 48,
+    "context.real_kv_sources[3].read_bytes": 48,
+    "context.real_kv_hash_mode": 2,
+    "context.enable_chain_position_assert": ("int32", [1]),
+    "context.hash_format": "serial",
+    "context.evidence_ring": ("int64", [6, 8]),
+    "context.workspace": ("int64", [3]),
+}
+
+WRITE = CONTEXT | {
+    "plan.write_offsets": ("int64", [5]),
+    "plan.write_seed_slot_indices": ("int64", [4]),
+    "plan.write_num_valid_reqs": ("int32", [1]),
+    "input_ids": ("int64", [3]),
+    "positions": ("int64", [3]),
+    "out_cache_loc": ("int64", [3]),
+    "enable_write_input_assert": True,
+    "expected_input_tokens": ("int64", [3]),
+    "expected_input_positions": ("int64", [3]),
+}
+VERIFY = CONTEXT | {
+    "plan.verify_slot_indices": ("int64", [7]),
+    "plan.verify_expected_tokens": ("int64", [7]),
+    "plan.verify_expected_positions": ("int64", [7]),
+    "plan.verify_prev_slot_indices": ("int64", [7]),
+    "plan.verify_num_valid": ("int32", [1]),
+    "plan.enable": ("int32", [1]),
+    "check_verify_expected_token": True,
+    "report_padding_slot": False,
+}
+SCATTER = {
+    "flat_in": ("int64", [9]),
+    "offsets": ("int64", [3]),
+    "req_pool_indices": ("int64", [2]),
+    "pool_out": ("int32", [3, 8]),
+    "column_starts": ("int64", [2]),
+}
+SOURCE = {
+    "tensor": ("bfloat16", [3, 40]),
+    "page_size": 2,
+    "num_bytes_per_token": 32,
+    "read_bytes": 16,
+}
+
 PLAN_OFFSETS = BATCH | TABLES | OFFSETS_OUTPUTS | {"swa_window_size": 3, "verify_capacity": 7}
 PLAN_ENTRIES = (
     {name: BATCH[name] for name in ("req_pool_indices", "prefix_lens")}
@@ -97,6 +170,13 @@ VALID_CALLS = {
     "WritePlan.allocate": {"write_req_capacity": 4},
     "VerifyPlan.allocation_bytes": {"capacity": 7},
     "WritePlan.allocation_bytes": {"capacity": 4},
+    "launch_canary_write_kernel": WRITE,
+    "launch_canary_verify_kernel": VERIFY,
+    "launch_scatter_req_token_ids_kernel": SCATTER,
+    "validate_write": WRITE,
+    "validate_verify": VERIFY,
+    "validate_scatter_req_token_ids": SCATTER,
+    "RealKvSource": SOURCE,
 }
 """The arguments of a valid call: a tensor's dtype and shape, or a scalar."""
 
@@ -104,7 +184,23 @@ OPTIONAL = {
     "full_to_swa_index_mapping",
     "req_to_verify_expected_tokens",
     "req_to_verify_expected_tokens_valid_lens",
+    "context.evidence_ring",
+    "context.workspace",
+    "expected_input_tokens",
+    "expected_input_positions",
+    "column_starts",
 }
+
+STRUCTS = {
+    "launch_canary_plan_kernels": {"verify_plan_out": "VerifyPlan", "write_plan_out": "WritePlan"},
+    "launch_canary_write_kernel": {"context": "VerifyOrWriteContext", "plan": "WritePlan"},
+    "launch_canary_verify_kernel": {"context": "VerifyOrWriteContext", "plan": "VerifyPlan"},
+    "validate_write": {"context": "VerifyOrWriteContext", "plan": "WritePlan"},
+    "validate_verify": {"context": "VerifyOrWriteContext", "plan": "VerifyPlan"},
+}
+"""Arguments that are structs, made of the fields that stand above under their names."""
+
+SOURCES = "context.real_kv_sources"
 
 MODULES = {
     "launch_plan_offsets_kernel": "launchers.plan_offsets",
@@ -114,6 +210,13 @@ MODULES = {
     "validate_plan_entries": "validators.plan_entries",
     "VerifyPlan": "structs",
     "WritePlan": "structs",
+    "launch_canary_write_kernel": "launchers.write",
+    "launch_canary_verify_kernel": "launchers.verify",
+    "launch_scatter_req_token_ids_kernel": "launchers.scatter_req_token_ids",
+    "validate_write": "validators.write",
+    "validate_verify": "validators.verify",
+    "validate_scatter_req_token_ids": "validators.scatter_req_token_ids",
+    "RealKvSource": "structs",
 }
 """Where in the generated package a call, or the struct whose method it is, lives."""
 
@@ -121,12 +224,17 @@ DEVICE_REFERENCES = {
     "launch_plan_offsets_kernel": "out_verify_offsets_scratch",
     "launch_plan_entries_kernel": "out_verify_slot_indices",
     "launch_canary_plan_kernels": "out_verify_slot_indices",
+    "launch_canary_write_kernel": "canary_buf",
+    "launch_canary_verify_kernel": "canary_buf",
+    "launch_scatter_req_token_ids_kernel": "pool_out",
 }
 """The tensor whose device the others must be on."""
 
 
 def name_in_messages(call, argument):
-    """What the messages call an argument, or a plan's field."""
+    """What the messages call an argument, or a struct's field."""
+    if call in ("launch_canary_write_kernel", "launch_canary_verify_kernel"):
+        return argument.removeprefix("context.")
     if argument == "full_to_swa_index_mapping" and call != "launch_plan_entries_kernel":
         return "lut_tensor"
     if argument == "verify_plan_out.enable":
@@ -138,13 +246,24 @@ def name_in_messages(call, argument):
 # Making a call -----------------------------------------------------------------------------------
 
 
-def make_tensor(dtype, shape, device="cpu", layout="contiguous"):
-    """A tensor full of the mark."""
+def make_tensor(dtype, shape, device="cpu", layout="contiguous", row=None, offset=0):
+    """A tensor full of the mark.
+
+    `row`: elements from one row to the next, `offset`: elements before the first of them.
+    """
     import torch
 
     dtype = getattr(torch, dtype)
     wide = dtype in (torch.int32, torch.int64, torch.float32, torch.float64)
-    full = partial(torch.full, fill_value=MARK if wide else 1, dtype=dtype, device=device)
+
+    def full(shape):
+        made = torch.full(
+            [offset + math.prod(shape)], MARK if wide else 1, dtype=dtype, device=device
+        )
+        return made[offset:].view(shape)
+
+    if row is not None:
+        return full([*shape[:-1], row])[..., : shape[-1]]
     match layout:
         case "contiguous":
             return full(shape)
@@ -165,24 +284,54 @@ def make_value(change, valid, device):
     if "numpy" in change or "numpy_int" in change:
         import numpy
 
-        assert len(change) == 1
         if "numpy_int" in change:
             return numpy.int64(change["numpy_int"])
-        return numpy.full(change["numpy"], MARK, dtype=valid[0])
+        dtype = change.get("dtype", valid[0])
+        mark = MARK if dtype in ("int32", "int64") else 1
+        return numpy.full(change["numpy"], mark, dtype=dtype)
+    if "member" in change:
+        from kv_canary_kernels import constants
+
+        enum, _, member = change["member"].partition(".")
+        return getattr(constants, enum)[member]
+    if "plan" in change:
+        from kv_canary_kernels import structs
+
+        size = {"VerifyPlan": "verify_capacity", "WritePlan": "write_req_capacity"}[change["plan"]]
+        return getattr(structs, change["plan"]).allocate(**{size: 4}, device=device)
     dtype, shape = valid if isinstance(valid, tuple) else ("int64", [])
-    assert change.keys() <= {"dtype", "shape", "device", "layout"}, f"no such change: {change}"
+    known = {"dtype", "shape", "device", "layout", "row", "offset"}
+    assert change.keys() <= known, f"no such change: {change}"
     return make_tensor(**({"dtype": dtype, "shape": shape, "device": device} | change))
 
 
-def make_plan(name, arguments):
-    """Take a plan's fields out of the arguments, and put them into the plan."""
-    from kv_canary_kernels import structs
+def take_fields(arguments, prefix):
+    """Take the arguments whose names begin so out of the others; what remains of their names."""
+    names = [name for name in arguments if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arguments.pop(name) for name in names}
 
-    prefix = {"VerifyPlan": "verify_plan_out.", "WritePlan": "write_plan_out."}[name]
-    fields = [argument for argument in arguments if argument.startswith(prefix)]
-    return getattr(structs, name)(
-        **{field.removeprefix(prefix): arguments.pop(field) for field in fields}
-    )
+
+def make_sources(arguments, change, device):
+    """The list of a context's sources, the valid call's or what a change puts in its place."""
+    from kv_canary_kernels.structs import RealKvSource
+
+    sources = []
+    while fields := take_fields(arguments, f"{SOURCES}[{len(sources)}]."):
+        sources.append(RealKvSource(**fields))
+    match change:
+        case None:
+            return tuple(sources)
+        case {"sources": count}:
+            return tuple(sources[min(index, len(sources) - 1)] for index in range(count))
+        case {"source": place}:
+            return sources[place]
+        case {"generator": count}:
+            return (source for source in sources[:count])
+        case {"items": items}:
+            named = {f"source {place}": source for place, source in enumerate(sources)}
+            named["tensor"] = make_tensor("uint8", [5, 32], device)
+            return [named.get(item, item) if isinstance(item, str) else item for item in items]
+    return make_value(change, None, device)
 
 
 def make_call(call, change, device="cpu"):
@@ -192,26 +341,25 @@ def make_call(call, change, device="cpu"):
         name: make_tensor(*value, device=device) if isinstance(value, tuple) else value
         for name, value in valid.items()
     }
-    changed_plans = {}
+    named = STRUCTS.get(call, {})
     for name, what in change.items():
-        if "environment" in what:
+        if "environment" in what or name in named or name == SOURCES:
             continue
         if name == "every tensor":
             for tensor, value in valid.items():
                 if isinstance(value, tuple):
                     arguments[tensor] = make_value(what, value, device)
-        elif name in ("verify_plan_out", "write_plan_out"):
-            changed_plans[name] = what
         else:
             arguments[name] = make_value(what, valid.get(name), device)
-    if call == "launch_canary_plan_kernels":
-        plans = {name: make_plan(name, arguments) for name in ("VerifyPlan", "WritePlan")}
-        arguments["verify_plan_out"] = plans["VerifyPlan"]
-        arguments["write_plan_out"] = plans["WritePlan"]
-        for name, what in changed_plans.items():
-            arguments[name] = (
-                plans[what["plan"]] if "plan" in what else make_value(what, None, device)
-            )
+    if "context" in named:
+        arguments[SOURCES] = make_sources(arguments, change.get(SOURCES), device)
+    for name, struct in named.items():
+        fields = take_fields(arguments, f"{name}.")
+        arguments[name] = (
+            make_value(change[name], None, device)
+            if name in change
+            else getattr(import_module("kv_canary_kernels.structs"), struct)(**fields)
+        )
     return bind(call, arguments, device)
 
 
@@ -265,13 +413,15 @@ def error_from_worker():
 # Tests -------------------------------------------------------------------------------------------
 
 
-def assert_refused(error, message):
+def assert_refused(error, message, also=None):
     """Check all that a refusal promises."""
-    from kv_canary_kernels.contract import ContractError
+    from kv_canary_kernels.contract import ContractError, ContractTypeError
 
     assert str(error) == message
-    assert type(error) is ContractError
+    assert type(error) is (ContractTypeError if also == "TypeError" else ContractError)
+    assert isinstance(error, ContractError)
     assert isinstance(error, ValueError)
+    assert isinstance(error, TypeError) == (also == "TypeError")
     assert error.broken_rules[0].message == message
     said = "\n".join([repr(error), repr(error.broken_rules), *getattr(error, "__notes__", [])])
     marked = str(MARK)[:6]  # float32 rounds the rest
@@ -292,7 +442,8 @@ def test_wrong_call_is_refused_with_this_message(backend, monkeypatch, request, 
     environment = environment_of(case["change"])
     if "TRITON_INTERPRET" in environment:
         # Triton reads it once, when it is imported: only a new process can be without it.
-        assert_refused(request.getfixturevalue("error_from_worker")(case), case["message"])
+        error = request.getfixturevalue("error_from_worker")(case)
+        assert_refused(error, case["message"], case.get("also"))
         return
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -301,8 +452,8 @@ def test_wrong_call_is_refused_with_this_message(backend, monkeypatch, request, 
     message = case["message"]
     if backend.device == "cuda":  # the messages are written down as the CPU gives them
         message = message.replace("device cpu", "device cuda:0").replace("got cpu", "got cuda:0")
-    assert_refused(caught.value, message)
-    assert_refused(pickle.loads(pickle.dumps(caught.value)), message)
+    assert_refused(caught.value, message, case.get("also"))
+    assert_refused(pickle.loads(pickle.dumps(caught.value)), message, case.get("also"))
 
 
 @pytest.mark.parametrize("call", VALID_CALLS)
@@ -318,20 +469,19 @@ def test_call_without_its_optional_tensors_is_accepted(backend, call):
 
 
 def test_plan_without_its_optional_tensors_is_accepted(backend):
-    change = {name: {"value": None} for name in OPTIONAL} | {"swa_window_size": {"value": 0}}
+    names = OPTIONAL & VALID_CALLS["launch_canary_plan_kernels"].keys()
+    change = {name: {"value": None} for name in names} | {"swa_window_size": {"value": 0}}
     make_call("launch_canary_plan_kernels", change, backend.device)()
 
 
 def test_refusal_survives_a_worker_process(error_from_worker, cases_by_call):
     """One case of each call, raised in a process of its own and sent back."""
     for cases in cases_by_call.values():
-        assert_refused(error_from_worker(cases[0]), cases[0]["message"])
+        for case in (cases[0], *(case for case in cases if "also" in case)):
+            assert_refused(error_from_worker(case), case["message"], case.get("also"))
 
 
-@pytest.mark.parametrize(
-    "call",
-    ["launch_plan_offsets_kernel", "launch_plan_entries_kernel", "launch_canary_plan_kernels"],
-)
+@pytest.mark.parametrize("call", DEVICE_REFERENCES)
 def test_every_tensor_has_a_case_of_every_kind(cases_by_call, call):
     """Type, presence, contiguity, dtype, rank and device, each with nothing else wrong."""
     messages = {
@@ -341,7 +491,7 @@ def test_every_tensor_has_a_case_of_every_kind(cases_by_call, call):
         if len(case["change"]) == 1
     }
     for name, value in VALID_CALLS[call].items():
-        if not isinstance(value, tuple):
+        if not isinstance(value, tuple) or name.startswith(SOURCES):
             continue
         said = name_in_messages(call, name)
         dtype, shape = value
@@ -351,6 +501,13 @@ def test_every_tensor_has_a_case_of_every_kind(cases_by_call, call):
             f"{said} must have dtype torch.{dtype},",
             f"{said} must be {len(shape)}-D,",
         }
+        if call == "launch_scatter_req_token_ids_kernel":  # which has words of its own
+            kinds = {
+                f"{said} must be a torch.Tensor,",
+                f"{said} must be contiguous",
+                f"scatter_req_token_ids {said} must be {dtype},",
+                f"scatter_req_token_ids {said} must be {len(shape)}-D,",
+            }
         if name not in OPTIONAL:
             kinds.add(f"{said} is required")
         reference = DEVICE_REFERENCES[call]
@@ -358,3 +515,99 @@ def test_every_tensor_has_a_case_of_every_kind(cases_by_call, call):
             kinds.add(f"{said} must be on {reference}'s device cpu,")
         missing = {kind for kind in kinds if (name, f"kv-canary: {kind}") not in messages}
         assert missing == set()
+
+
+SOURCE_RULES = (
+    "rows must be packed (stride(-1) == 1),",
+    "(viewed as uint8) must be 2-D,",
+    "must start on a 16-byte boundary",
+    "rows hold ",
+    "covers ",
+)
+"""In the order in which each source is checked."""
+
+
+@pytest.mark.parametrize("call", ["launch_canary_write_kernel", "launch_canary_verify_kernel"])
+def test_sources_are_refused_for_every_rule_the_first_and_a_later_one(cases_by_call, call):
+    messages = [case["message"] for case in cases_by_call[call] if len(case["change"]) == 1]
+    for rule in SOURCE_RULES:
+        places = {
+            place
+            for place in range(4)
+            for message in messages
+            if message.startswith(f"kv-canary: real_kv_sources[{place}].tensor {rule}")
+        }
+        assert 0 in places, rule
+        assert places - {0}, rule
+
+
+def test_many_calls_have_two_or_more_things_wrong(cases_by_call):
+    """Of the launchers that have a context, and of scatter: which is reported is the order."""
+    several = [
+        case
+        for call in DEVICE_REFERENCES
+        if "plan" not in call
+        for case in cases_by_call[call]
+        if len(case["change"]) > 1
+    ]
+    assert len(several) >= 60
+
+
+ACCEPTED = {
+    "any integer as a kind": {"context.kernel_kind": {"value": -(2**63)}},
+    "a launch tag as a kind": {"context.kernel_kind": {"member": "CanaryLaunchTag.SWEEP_V_SWA"}},
+    "a hash mode by its name": {"context.real_kv_hash_mode": {"member": "RealKvHashMode.PARTIAL"}},
+    "no hash": {"context.real_kv_hash_mode": {"value": 0}},
+    "the parallel format": {"context.hash_format": {"value": "parallel"}},
+    "no source": {SOURCES: {"sources": 0}},
+    "one source": {SOURCES: {"sources": 1}},
+    "a list of sources": {SOURCES: {"items": ["source 1", "source 0"]}},
+    "one source four times": {SOURCES: {"items": ["source 0"] * 4}},
+    "a source with holes": {f"{SOURCES}[0].tensor": {"row": 48}},
+    "slots of 32 bytes": {"context.canary_buf": {"shape": [5, 32]}},
+    "slots of 64 bytes": {"context.canary_buf": {"shape": [5, 64]}},
+    "a start at 16 bytes": {"context.canary_buf": {"offset": 16}},
+    "no slot": {"context.canary_buf": {"shape": [0, 32]}},
+    "no ring": {
+        "context.violation_ring": {"shape": [0, 8]},
+        "context.evidence_ring": {"shape": [0, 8]},
+    },
+    "a ring alone": {
+        "context.evidence_ring": {"value": None},
+        "context.workspace": {"value": None},
+    },
+    "a workspace of any length": {"context.workspace": {"shape": [0]}},
+}
+"""Contexts that some might refuse, by what is right with them."""
+
+
+@pytest.mark.parametrize("change", ACCEPTED.values(), ids=ACCEPTED)
+@pytest.mark.parametrize("call", ["validate_write", "validate_verify"])
+def test_context_is_accepted(call, change):
+    make_call(call, change)()
+
+
+@pytest.mark.parametrize("call", ["launch_canary_write_kernel", "validate_write"])
+def test_write_without_expected_inputs_is_accepted(backend, call):
+    change = {
+        "enable_write_input_assert": {"value": False},
+        "expected_input_tokens": {"value": None},
+        "expected_input_positions": {"value": None},
+    }
+    make_call(call, change, backend.device)()
+
+
+@pytest.mark.parametrize("call", ["launch_scatter_req_token_ids_kernel", "validate_write"])
+def test_call_without_what_it_may_be_without_is_accepted(backend, call):
+    names = {"column_starts", "context.evidence_ring", "context.workspace"}
+    change = {name: {"value": None} for name in names & VALID_CALLS[call].keys()}
+    make_call(call, change, backend.device)()
+
+
+def test_source_is_made_by_place_as_well(backend):
+    from kv_canary_kernels.structs import RealKvSource
+
+    tensor = make_tensor("uint8", [2, 64], backend.device)
+    source = RealKvSource(tensor, 2, 32, 16)
+    assert source.tensor is tensor
+    assert (source.page_size, source.num_bytes_per_token, source.read_bytes) == (2, 32, 16)

@@ -345,7 +345,7 @@ def test_reworded_message_is_what_callers_hear_and_pages_show(edited):
 
 
 def test_edit_that_is_taken_back_gives_the_old_output_to_the_byte(edited):
-    edited.edit("constants.yaml", "value: 4096", "value: 256")
+    edited.edit("constants.yaml", "value: 4096", "value: 2048")
     assert edited.regenerate()
-    edited.edit("constants.yaml", "value: 256", "value: 4096")
+    edited.edit("constants.yaml", "value: 2048", "value: 4096")
     assert edited.regenerate() == {}

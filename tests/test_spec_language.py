@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -117,12 +118,17 @@ def quake(tmp_path_factory):
 
 def test_manual_project_is_a_sound_spec(quake):
     spec = read_spec(quake / "spec", "spec")
-    assert [kernel.stem for kernel in spec.kernels] == ["amplify", "amplify_and_forget", "forget"]
+    assert [kernel.stem for kernel in spec.kernels] == [
+        "amplify",
+        "amplify_and_forget",
+        "forget",
+        "stack",
+    ]
 
 
 def test_manual_project_passes_its_generated_tests(quake):
     outcomes = run_generated_tests(quake, marked="not gpu and not compiles", TRITON_INTERPRET="1")
-    assert set(outcomes) == {"amplify", "amplify_and_forget", "forget", "structs"}
+    assert set(outcomes) == {"amplify", "amplify_and_forget", "forget", "stack", "structs"}
     for passed, failed in outcomes.values():
         assert failed == []
         assert passed > 0
@@ -641,7 +647,7 @@ said(Book.allocate, bins=0, device="cpu")
 said(Book.allocate, bins=True, device="cpu")
 values = torch.zeros(1, dtype=torch.int32)
 said(launch_tally, values=values, book=Book.allocate(bins=3, scratch_len=2, device="cpu"))
-for channel in (4, "RED", None, Channel.DEPTH):
+for channel in (3, True, "RED", None, 4, Channel.DEPTH):
     said(launch_copy_channel, from_int32=values, to_int32=values.clone(), channel=channel)
 """
 
@@ -664,8 +670,503 @@ def test_messages_about_every_kind_of_argument(scenery):
         "scenery: Book bins must be positive, got 0",
         "scenery: bins must be int, got bool",
         "scenery: the workspace holds 2 of 3 values",
-        "scenery: channel must be a Channel, got int",
+        "scenery: channel must be one of RED/GREEN/DEPTH (0/1/4), got 3",
+        "scenery: channel must be a Channel, got bool",
         "scenery: channel must be a Channel, got str",
         "scenery: channel is required",
         "nothing",
+        "nothing",
+    ]
+
+
+# Structs of scalars and lists --------------------------------------------------------------------
+
+
+def indented(text):
+    return textwrap.indent(text, "    ")
+
+
+HARBOUR_PROJECT = PROJECT.replace("scenery", "harbour").replace("SCENERY", "HARBOUR")
+HARBOUR_CONSTANTS = """\
+constants:
+  MOST_PILES: {value: 3, doc: Piles that a crane reaches.}
+  NOTE_FIELDS: {value: 2, doc: Fields of one note.}
+enums:
+  Cargo:
+    doc: What crates hold.
+    members:
+      DRY: {value: 0, doc: Grain.}
+      COLD: {value: 4, doc: Fish.}
+"""
+HARBOUR_STRUCTS = f"""\
+structs:
+  Pile:
+    summary: Crates that stand on each other, a row a berth.
+    positional: true
+    fields:
+      crates:
+        tensor: bytes[berths, crate_bytes]
+        axes: [berth, word]
+        layout: rows
+        as: int64
+        doc: Weights.
+      height: {{scalar: int, sample: 1, doc: Crates that are weighed.}}
+      tare: {{scalar: int, doc: Weight of a pallet.}}
+    rules:
+{
+    indented(
+        rule(
+            "height_positive",
+            "height",
+            "height >= 1",
+            "Pile.height must be >= 1, got {height}",
+            "{wrong: {height: 0}, right: {height: 1}}",
+        )
+        + rule(
+            "table",
+            "crates",
+            "rank(crates) == 2",
+            "Pile has shape {shape(crates)} of {dtype(crates)}",
+        )
+    )
+}
+  Quay:
+    summary: Where crates are weighed.
+    fields:
+      totals: {{tensor: "int64[berth_count]", axes: [berth], doc: Takes the weights.}}
+      record:
+        tensor: uint8[berth_count, record_bytes]
+        axes: [berth, word]
+        as: int32
+        doc: Takes weight and cargo beside other bytes.
+      notes:
+        tensor: int64[notes_len, NOTE_FIELDS]
+        axes: [note, field]
+        unordered_by: note_count
+        doc: Berth and weight where it is over the limit.
+      note_count: {{tensor: "int64[1]", doc: Notes so far.}}
+      piles: {{list: Pile, at_most: MOST_PILES, item: pile, doc: What is weighed.}}
+      limit: {{scalar: int, sample: 5, doc: From this weight on there is a note.}}
+      cargo: {{scalar: Cargo, doc: What crates hold.}}
+      stamp: {{scalar: Cargo or int, doc: Stands in the record.}}
+      net: {{scalar: bool, default: true, doc: Whether pallets are taken off.}}
+      order: {{scalar: "one of up, down", default: up, doc: Changes nothing.}}
+      spare: {{tensor: "int64[spare_len]", optional: true, doc: Takes the weights once more.}}
+"""
+WEIGH = f"""\
+kernel: weigh
+summary: Weigh every pile of a quay, and note the heavy berths.
+launcher:
+  name: launch_weigh
+  rules:
+{
+    indented(
+        rule(
+            "few_piles",
+            "quay.piles",
+            "count(quay.piles) <= MOST_PILES",
+            "a crane reaches {MOST_PILES} piles, not {count(quay.piles)}",
+        )
+        + rule(
+            "packed",
+            "quay.piles",
+            "stride(pile_crates, -1) == 1",
+            "pile {i} has strides {strides(pile_crates)}",
+        ).replace("argument", "each")
+        + rule(
+            "whole_words",
+            "quay.piles",
+            "address(pile_crates) % 8 == 0 and "
+            "stride(pile_crates, 0) * itemsize(pile_crates) % 8 == 0",
+            "pile {i} of {dtype(pile_crates)} begins within a word",
+        ).replace("argument", "each")
+        + rule(
+            "pile_fits",
+            "quay.piles",
+            "pile_berths >= berth_count",
+            "pile {i + 1} stands at {pile_berths} of {berth_count} berths",
+        ).replace("argument", "each")
+        + rule(
+            "high_enough",
+            "quay.piles",
+            "pile_crate_bytes // 8 >= pile_height",
+            "pile {i} is {pile_crate_bytes // 8} high, not {pile_height}",
+        ).replace("argument", "each")
+    )
+}
+reference: harbour.weigh:weigh
+device_of: quay.totals
+arguments:
+  quay:
+    struct: Quay
+    access: read
+    called: "{{field}}"
+    fields:
+      totals: {{access: write}}
+      record: {{access: write}}
+      notes: {{access: write}}
+      note_count: {{access: read_write, sample: 0}}
+      spare: {{access: write}}
+    doc: Where crates are weighed.
+  scales:
+    tensor: int32[berth_count, scale_len]
+    axes: [berth, scale]
+    access: read
+    layout: rows
+    messages:
+      rank: "{{name}} must be {{wanted}}, and is {{found}}"
+      length: "{{name}} lacks {{wanted}}"
+    doc: The first of each row is added to a weight.
+
+stages: [arguments, launcher, dtype, rank, contiguity, length, sizes, relations, device]
+messages:
+  dtype: "{{name}} is {{found}} where {{dtype}} is wanted"
+  contiguous: "{{name}} is in pieces"
+  device: "{{name}} lies on {{found}}, not on {{wanted}}"
+also: {{dtype: TypeError, contiguous: TypeError}}
+rules:
+{
+    rule(
+        "limit_positive",
+        "quay.record",
+        "limit > 0",
+        "the limit must be positive, got {limit}",
+        "{wrong: {limit: 0}, right: {limit: 1}}",
+    )
+    + rule(
+        "notes_have_room",
+        "quay.notes",
+        "length(quay.notes, 0) >= 1",
+        "notes of {dtype(quay.notes)} have no room in {shape(quay.notes)}",
+    )
+    + rule(
+        "record_holds_words",
+        "quay.record",
+        "record_bytes // 4 >= NOTE_FIELDS",
+        "a record of {record_bytes} bytes",
+        "{wrong: {record_bytes: 4}, right: {record_bytes: 8}}",
+    )
+    + rule(
+        "record_of_whole_words",
+        "quay.record",
+        "record_bytes % 4 == 0 and address(quay.record) % 4 == 0",
+        "a record of {record_bytes} bytes is in pieces",
+        "{wrong: {record_bytes: 9}, right: {record_bytes: 12}}",
+    )
+    + rule(
+        "scales_have_a_first",
+        "scales",
+        "scale_len >= 1 and stride(scales, -1) == 1",
+        "there are {scale_len} scales",
+        "{wrong: {scale_len: 0}, right: {scale_len: 1}}",
+    )
+}
+relations:
+{
+    rule(
+        "spare_as_long",
+        "quay.spare",
+        "present(quay.spare) implies spare_len >= berth_count",
+        "spare has {spare_len} of {berth_count} berths",
+        "{wrong: {quay.spare: given, spare_len: 0}, right: {quay.spare: given, spare_len: 1}}",
+    )
+}
+functions: [weights, doubling]
+variants: [net, order, cargo]
+launch: {{grid: [(berth_count + 15) // 16]}}
+blocks: {{BERTH_BLOCK: 16}}
+"""
+WEIGH_BODY = """\
+def kernel():
+    berth = tl.program_id(0) * BERTH_BLOCK + tl.arange(0, BERTH_BLOCK)
+    is_berth = berth < berth_count
+    {{ fragment("weighing") }}
+    {{ store("totals", "berth", value="total") }}
+    low = total.to(tl.int32)
+    stamps = tl.zeros([BERTH_BLOCK], tl.int32) + stamp.to(tl.int32)
+    {{ store("record", "berth", 0, value="low") }}
+    {{ store("record", "berth", 1, value="stamps") }}
+    if {{ present("spare") }}:
+        {{ store("spare", "berth", value="total", mask="is_berth") }}
+    is_heavy = is_berth & (total >= limit)
+    heavy = is_heavy.to(tl.int64)
+    heavy_count = tl.sum(heavy)
+    first = {{ atomic_add("note_count", 0, value="heavy_count") }}
+    place = first + tl.cumsum(heavy, 0) - heavy
+    {{ store("notes", "place", 0, value="berth", mask="is_heavy") }}
+    {{ store("notes", "place", 1, value="total", mask="is_heavy") }}
+"""
+WEIGHING = """\
+total = {{ load("scales", "berth", 0, other=0) }}
+if {{ present("pile_0_crates") }}:
+    {{ fragment("one_pile", pile="pile_0", word="first") }}
+if {{ present("pile_1_crates") }}:
+    {{ fragment("one_pile", pile="pile_1", word="second") }}
+if {{ present("pile_2_crates") }}:
+    {{ fragment("one_pile", pile="pile_2", word="third") }}
+if {{ absent("pile_0_crates") }}:
+    total = total - 1
+if CARGO == CARGO_COLD:
+    total = _doubled(total)
+if ORDER == ORDER_DOWN:
+    total = total + 0
+"""
+ONE_PILE = """\
+# Crates of one pile, without its pallet.
+for word_turn in range(0, pile_height):
+    word_place = word_turn + tl.zeros([], tl.int64)
+    word_weight = {{ load("pile_crates", "berth", "word_place", mask="is_berth", other=0) }}
+    total = total + word_weight
+total = _without(total, pile_tare, NET)
+"""
+WEIGH_REFERENCE = """\
+import torch
+
+
+def words(table, rows, dtype, columns):
+    table = table.contiguous().view(torch.uint8)[:rows, : columns * dtype.itemsize]
+    return table.contiguous().view(dtype).long()
+
+
+def weigh(*, quay, scales):
+    rows = quay.totals.shape[0]
+    total = scales[:, 0].long()
+    for pile in quay.piles:
+        total = total + words(pile.crates, rows, torch.int64, pile.height).sum(1)
+        total = total - (pile.tare if quay.net else 0)
+    if not quay.piles:
+        total = total - 1
+    total = total * (2 if quay.cargo == 4 else 1)
+    quay.totals.copy_(total)
+    record = quay.record.view(torch.int32)
+    record[:, 0] = total.to(torch.int32)
+    record[:, 1] = torch.tensor(int(quay.stamp)).to(torch.int32)
+    if quay.spare is not None:
+        quay.spare[:rows] = total
+    heavy = (total >= quay.limit).nonzero().flatten()
+    for place, berth in enumerate(heavy.tolist(), start=quay.note_count.item()):
+        if 0 <= place < quay.notes.shape[0]:
+            quay.notes[place] = torch.stack([torch.tensor(berth), total[berth].cpu()])
+    quay.note_count.add_(len(heavy))
+"""
+INSPECT = """\
+kernel: inspect
+summary: Count the crates of a quay that the weighing kernel would take.
+launcher: {name: launch_inspect}
+reference: harbour.inspect:inspect
+device_of: quay.totals
+use:
+  - weigh.few_piles
+  - weigh.packed
+  - weigh.record_holds_words
+  - weigh.spare_as_long
+arguments:
+  quay: {struct: Quay, access: read, called: "{field}", doc: Where crates are weighed.}
+  heights: {tensor: "int64[MOST_PILES]", access: write, doc: How high each pile is.}
+launch: {grid: ["1"]}
+"""
+INSPECT_BODY = """\
+def kernel():
+    {{ store("heights", 0, value="pile_0_height") }}
+    {{ store("heights", 1, value="pile_1_height") }}
+    {{ store("heights", 2, value="pile_2_height") }}
+"""
+INSPECT_REFERENCE = """\
+def inspect(*, quay, heights):
+    heights.zero_()
+    for place, pile in enumerate(quay.piles):
+        heights[place] = pile.height
+"""
+HARBOUR_FILES = {
+    "spec/project.yaml": HARBOUR_PROJECT,
+    "spec/constants.yaml": HARBOUR_CONSTANTS,
+    "spec/structs.yaml": HARBOUR_STRUCTS,
+    "spec/kernels/weigh.yaml": WEIGH,
+    "spec/kernels/weigh.py.jinja": WEIGH_BODY,
+    "spec/kernels/fragments/weighing.py.jinja": WEIGHING,
+    "spec/kernels/fragments/one_pile.py.jinja": ONE_PILE,
+    "spec/kernels/functions/weights.py.jinja": """\
+@triton.jit
+def _without(value, tare, net: tl.constexpr):
+    if net:
+        value = value - tare
+    return value
+""",
+    "spec/kernels/functions/doubling.py.jinja": """\
+@triton.jit
+def _doubled(value):
+    return value * 2
+""",
+    "source/harbour/weigh.py": WEIGH_REFERENCE,
+    "spec/kernels/inspect.yaml": INSPECT,
+    "spec/kernels/inspect.py.jinja": INSPECT_BODY,
+    "source/harbour/inspect.py": INSPECT_REFERENCE,
+}
+
+
+@pytest.fixture(scope="session")
+def harbour(tmp_path_factory):
+    """A project of another kind of structs, generated."""
+    root = tmp_path_factory.mktemp("harbour")
+    write(root, HARBOUR_FILES)
+    assert main(["generate", "--spec", f"{root}/spec", "--out", f"{root}/generated"]) == 0
+    return root
+
+
+def test_generated_tests_of_structs_with_scalars_and_lists_pass(harbour):
+    outcomes = run_generated_tests(harbour, marked="not gpu and not compiles", TRITON_INTERPRET="1")
+    assert set(outcomes) == {"inspect", "structs", "weigh"}
+    for passed, failed in outcomes.values():
+        assert failed == []
+        assert passed > 0
+
+
+@pytest.mark.compiles
+def test_kernels_of_structs_with_scalars_and_lists_compile(harbour):
+    outcomes = run_generated_tests(harbour, marked="compiles")
+    assert sorted(outcomes) == ["inspect", "weigh"]
+    assert not any(failed for _, failed in outcomes.values())
+    assert all(passed >= 5 for passed, _ in outcomes.values()), "one for each target at least"
+
+
+QUAY = """
+from functools import partial
+import torch
+from harbour_kernels.constants import Cargo
+from harbour_kernels.structs import Pile, Quay
+
+zeros = partial(torch.zeros, dtype=torch.int64)
+
+def quay(**changes):
+    fields = dict(
+        totals=zeros(21), record=zeros(21, 12, dtype=torch.uint8), notes=zeros(64, 2),
+        note_count=zeros(1), piles=(), limit=5, cargo=Cargo.DRY, stamp=7,
+    )
+    return Quay(**{**fields, **changes})
+
+def crates(dtype=torch.int64, apart=True):
+    source = torch.Generator().manual_seed(7)
+    return torch.randint(0, 9, (21, 40 if apart else 24), generator=source).to(dtype)[:, :24]
+"""
+SAME_WEIGHTS = """
+import itertools, os
+from harbour_kernels.launchers.weigh import launch_weigh
+
+def weighed(backend, piles, **changes):
+    os.environ["HARBOUR_BACKEND"] = backend
+    used = quay(piles=piles, **changes)
+    scales = torch.arange(21 * 3, dtype=torch.int32).reshape(21, 3)[:, :2]
+    for _ in range(2):
+        launch_weigh(quay=used, scales=scales)
+    spare = None if used.spare is None else used.spare.tolist()
+    notes = sorted(used.notes[: int(used.note_count)].tolist())
+    return used.totals.tolist(), used.record.tolist(), notes, int(used.note_count), spare
+
+kinds = (torch.int64, torch.int8, torch.uint8, torch.float32, torch.bfloat16, torch.int64)
+for count, apart, spare in itertools.product(range(4), (False, True), (False, True)):
+    piles = [
+        Pile(crates(kind, apart), 3, 2 + place)
+        for place, kind in enumerate(kinds[count : 2 * count])
+    ]
+    for cargo, net, order in itertools.product((Cargo.COLD, 0), (True, False), ("up", "down")):
+        changes = dict(cargo=cargo, net=net, order=order, limit=40, stamp=2**31 + 5)
+        results = []
+        for backend in ("torch", "triton"):
+            changes["spare"] = zeros(30) if spare else None
+            results.append(weighed(backend, piles, **changes))
+        assert results[0] == results[1], (count, apart, spare, changes)
+    print(count, results[0][0][1] - results[0][0][0])
+"""
+
+
+def test_rows_of_every_dtype_and_stride_are_read_as_the_reference_reads_them(harbour):
+    assert len(run_script(harbour, QUAY + SAME_WEIGHTS)) == 4 * 2 * 2
+
+
+REFUSED_QUAYS = """
+from harbour_kernels.contract import ContractError
+from harbour_kernels.launchers.inspect import launch_inspect
+from harbour_kernels.launchers.weigh import launch_weigh
+
+def said(make):
+    try:
+        make()
+    except ContractError as error:
+        print(error, "(a TypeError)" if isinstance(error, TypeError) else "")
+    else:
+        print("nothing")
+
+def inspect(**changes):
+    said(lambda: launch_inspect(quay=quay(**changes), heights=heights))
+
+def weigh(scales=zeros(21, 1, dtype=torch.int32), **changes):
+    said(lambda: launch_weigh(quay=quay(**changes), scales=scales))
+
+one = Pile(crates(), 3, 2)
+wild = Pile(crates().T, 3, 2)
+for change in (
+    {"piles": (one, one, one)}, {"piles": [one] * 4}, {"piles": one}, {"piles": [one, 3]},
+    {"piles": [one, wild]}, {"piles": [Pile(crates()[:4], 3, 2), wild]},
+    {"piles": [one, Pile(crates(torch.int8)[:, 1:17], 3, 2)]},
+    {"piles": [one, one, Pile(crates(), 25, 2)]}, {"limit": 0}, {"limit": None}, {"stamp": True},
+    {"stamp": -(2**63)}, {"cargo": 4}, {"cargo": 1}, {"cargo": "DRY"}, {"net": 1}, {"order": "off"},
+    {"notes": zeros(0, 2)}, {"notes": zeros(4, 3)}, {"record": zeros(21, 12, dtype=torch.int8)},
+    {"record": zeros(21, 24, dtype=torch.uint8)[:, :12]},
+    {"record": zeros(21, 4, dtype=torch.uint8)}, {"record": zeros(21, 9, dtype=torch.uint8)},
+    {"spare": zeros(3)}, {"spare": zeros(30, device="meta")},
+    {"scales": zeros(21, 8, dtype=torch.int32)[:, :3]}, {"scales": zeros(21, dtype=torch.float32)},
+    {"scales": zeros(21, dtype=torch.int32)}, {"scales": zeros(20, 1, dtype=torch.int32)},
+    {"scales": zeros(8, 21, dtype=torch.int32).T},
+):
+    weigh(**change)
+said(lambda: Pile(crates(), 0, 2))
+said(lambda: Pile(crates(), 0, "2"))
+said(lambda: Pile(crates()[0], 1, 2))
+heights = zeros(3)
+inspect(piles=[wild], record=zeros(21, 4, dtype=torch.uint8))
+inspect(record=zeros(21, 4, dtype=torch.uint8))
+inspect(piles=[one, Pile(crates(), 2, 0)])
+print(heights.tolist())
+"""
+
+
+def test_messages_about_scalars_lists_and_items(harbour):
+    assert [line.rstrip() for line in run_script(harbour, QUAY + REFUSED_QUAYS)] == [
+        "nothing",
+        "harbour: a crane reaches 3 piles, not 4",
+        "harbour: piles must be a tuple or list of Pile, got Pile",
+        "harbour: piles[1] must be a Pile, got int",
+        "harbour: pile 1 has strides (1, 40)",
+        "harbour: pile 1 stands at 4 of 21 berths",
+        "harbour: pile 1 of torch.int8 begins within a word",
+        "harbour: pile 2 is 24 high, not 25",
+        "harbour: the limit must be positive, got 0",
+        "harbour: limit is required",
+        "harbour: stamp must be int, got bool",
+        "nothing",
+        "nothing",
+        "harbour: cargo must be one of DRY/COLD (0/4), got 1",
+        "harbour: cargo must be a Cargo, got str",
+        "harbour: net must be bool, got int",
+        "harbour: order must be one of up/down, got 'off'",
+        "harbour: notes of torch.int64 have no room in (0, 2)",
+        "harbour: notes shape[1] must be 2, got 3",
+        "harbour: record is torch.int8 where uint8 is wanted (a TypeError)",
+        "harbour: record is in pieces (a TypeError)",
+        "harbour: a record of 4 bytes",
+        "harbour: a record of 9 bytes is in pieces",
+        "harbour: spare has 3 of 21 berths",
+        "harbour: spare lies on meta, not on cpu",
+        "nothing",
+        "harbour: scales is torch.float32 where int32 is wanted (a TypeError)",
+        "harbour: scales must be 2-D, and is (21,)",
+        "harbour: scales lacks 21",
+        "harbour: there are 8 scales",
+        "harbour: Pile.height must be >= 1, got 0",
+        "harbour: Pile.tare must be int, got str",
+        "harbour: Pile has shape (24,) of torch.int64",
+        "harbour: pile 0 has strides (1, 40)",
+        "harbour: a record of 4 bytes",
+        "nothing",
+        "[3, 2, 0]",
     ]

@@ -1,19 +1,21 @@
-"""Nothing but the presence of optional tensors makes Triton compile a kernel anew.
+"""Nothing but presence, choices and classes of sizes makes Triton compile a kernel anew.
 
-On a GPU the kernels in Triton's own cache are counted after a replay of the trace and a sweep of
+On a GPU the kernels in Triton's own cache are counted after a replay of the trace and sweeps of
 odd shapes.  Without one, the keys are counted under which Triton would look a kernel up: its
 binder works them out from the arguments, and a hook answers before anything is compiled.
 """
 
 import importlib
-import inspect
+import itertools
 import os
+import pkgutil
 from collections import defaultdict
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -23,6 +25,8 @@ from kv_canary.replay.settings import ReplaySettings
 from kv_canary.replay.trace import SHIPPED_SLICE, read_trace
 
 STEMS = ("plan", "plan_offsets", "plan_entries", "plan_rotation")
+STAMP_STEMS = ("write", "write_sums", "verify", "scatter_req_token_ids", "launch_count")
+ALL_STEMS = STEMS + STAMP_STEMS
 
 SMALL = ReplaySettings(scale=128, max_batch=16)
 REPLAYS = [
@@ -41,16 +45,59 @@ def kernel_of(stem):
     return getattr(module, f"_{stem}_kernel")
 
 
+def launcher_of(stem):
+    """The module that launches a kernel."""
+    return importlib.import_module(f"kv_canary_kernels.launchers.{stem}")
+
+
 def warm_up_of(stem):
     """What compiles a kernel's declared variants ahead of time."""
-    module = importlib.import_module(f"kv_canary_kernels.launchers.{stem}")
-    return getattr(module, f"warm_up_{stem}")
+    return getattr(launcher_of(stem), f"warm_up_{stem}")
 
 
-def declared_variants(stem):
-    """Each optional tensor is there or not; the spec declares nothing else that is compiled in."""
-    optional = set(inspect.signature(warm_up_of(stem)).parameters) - {"device"}
-    return 2 ** len(optional)
+def declared_variants(stem, **given):
+    """How many variants warming up compiles: each presence, with each set of what is compiled in.
+
+    Args:
+        stem: The kernel.
+        given: Which optional tensors are given, as for warming up.
+    """
+    calls = []
+    with patch.object(launcher_of(stem), "warm_up_kernel", lambda **call: calls.append(call) or 0):
+        warm_up_of(stem)(device="cpu", **given)
+    [call] = calls
+    optional = len(call["presences"][0])
+    wanted = [want for _, want in call["pointers"][len(call["pointers"]) - optional :]]
+    presences = [
+        presence
+        for presence in call["presences"]
+        if all(want in (None, sign == "+") for want, sign in zip(wanted, presence, strict=True))
+    ]
+    return len(presences) * len(call["variants"])
+
+
+def test_every_kernel_is_counted():
+    from kv_canary_kernels import launchers
+
+    assert sorted(ALL_STEMS) == sorted(m.name for m in pkgutil.iter_modules(launchers.__path__))
+
+
+SOURCES_FROM_THE_FIRST_ON = ["----", "+---", "++--", "+++-", "++++"]
+
+
+@pytest.mark.parametrize(
+    ("stem", "presences"),
+    [
+        # evidence_ring, workspace, sources, expected_input_tokens and expected_input_positions
+        ("write", itertools.product("-+", "-+", SOURCES_FROM_THE_FIRST_ON, ["--", "++"])),
+        # evidence_ring, sources
+        ("verify", itertools.product("-+", SOURCES_FROM_THE_FIRST_ON)),
+        # column_starts
+        ("scatter_req_token_ids", itertools.product("-+")),
+    ],
+)
+def test_presences_are_those_that_the_contract_allows(stem, presences):
+    assert sorted(launcher_of(stem).PRESENCES) == sorted("".join(signs) for signs in presences)
 
 
 def odd_frames(frame_type):
@@ -124,6 +171,141 @@ def launch_odd_shapes(frame_type, plan_arena_type, device):
         )
 
 
+# What the stamps' sweep has or has not: each a mapping that `launch_odd_stamps` takes.
+ONE_STAMP_PRESENCE = {"sources": 2, "evidence": True, "workspace": True, "checks": True}
+EVERY_STAMP_PRESENCE = [
+    {"sources": sources, "evidence": evidence, "workspace": workspace, "checks": checks}
+    for sources, evidence, workspace, checks in itertools.product(
+        range(5), [False, True], [False, True], [False, True]
+    )
+]
+
+
+def given_to_warm_up(stem, presence):
+    """The same, as warming up asks for it."""
+    sources = {f"source_{k}_tensor": k < presence["sources"] for k in range(4)}
+    inputs = ("expected_input_tokens", "expected_input_positions")
+    return {
+        "write": {
+            "evidence_ring": presence["evidence"],
+            "workspace": presence["workspace"],
+            **sources,
+            **dict.fromkeys(inputs, presence["checks"]),
+        },
+        "verify": {"evidence_ring": presence["evidence"], **sources},
+    }.get(stem, {})
+
+
+class OddTensors:
+    """Zeros of any shape, so that a launch has nothing to do; they start where they happen to."""
+
+    def __init__(self, random, device):
+        self._random = random
+        self._device = device
+
+    def integers(self, *shape, dtype=torch.int64):
+        count = torch.Size(shape).numel()
+        first = self._random.randrange(3)
+        zeros = torch.zeros(first + count, dtype=dtype, device=self._device)
+        return zeros[first:].view(shape)
+
+    def bytes_of(self, rows, columns, gap=0):
+        """Rows of bytes at a multiple of 16, and of no more."""
+        first = 16 * self._random.randrange(3)
+        stride = columns + gap
+        zeros = torch.zeros(first + rows * stride, dtype=torch.uint8, device=self._device)
+        return zeros[first:].as_strided((rows, columns), (stride, 1), first)
+
+
+def odd_context(random, odd, presence, hash_format):
+    """A context of odd sizes."""
+    from kv_canary_kernels.structs import RealKvSource, VerifyOrWriteContext
+
+    num_slots, ring_capacity = random.choice([0, 1, 15, 16, 17, 500]), random.choice([0, 1, 16, 17])
+    sources = []
+    for _ in range(presence["sources"]):
+        page_size = random.choice([1, 2, 16, 17])
+        per_token = random.choice([16, 32, 48, 128, 2048])
+        tensor = odd.bytes_of(
+            -(-num_slots // page_size), page_size * per_token, random.choice([0, 16, 48])
+        )
+        if random.random() < 0.5:
+            tensor = tensor.view(torch.bfloat16)
+        read_bytes = random.choice([16, per_token, per_token // 2 // 16 * 16 or 16])
+        sources.append(RealKvSource(tensor, page_size, per_token, read_bytes))
+    return VerifyOrWriteContext(
+        canary_buf=odd.bytes_of(num_slots, random.choice([32, 48, 64, 256])),
+        kernel_kind=random.choice([0, 1, 16, 2**31, -(2**63)]),
+        violation_ring=odd.integers(ring_capacity, 8),
+        violation_write_index=odd.integers(1, dtype=torch.int32),
+        slot_run_counter=odd.integers(1),
+        kernel_run_counter=odd.integers(1),
+        real_kv_sources=tuple(sources),
+        real_kv_hash_mode=random.choice([0, 1, 2, 2]),
+        enable_chain_position_assert=odd.integers(1, dtype=torch.int32),
+        hash_format=hash_format,
+        evidence_ring=odd.integers(ring_capacity, 8) if presence["evidence"] else None,
+        workspace=(
+            odd.integers(random.choice([0, 1, 17, 5_000])) if presence["workspace"] else None
+        ),
+    )
+
+
+def launch_odd_stamps(device, presences, rounds):
+    """Launch write, verify and scatter on odd sizes, in both formats, so many times a presence."""
+    from kv_canary_kernels.launchers.scatter_req_token_ids import (
+        launch_scatter_req_token_ids_kernel,
+    )
+    from kv_canary_kernels.launchers.verify import launch_canary_verify_kernel
+    from kv_canary_kernels.launchers.write import launch_canary_write_kernel
+    from kv_canary_kernels.structs import VerifyPlan, WritePlan
+
+    random = Random("odd stamps")
+    odd = OddTensors(random, device)
+    for presence, hash_format, _ in itertools.product(
+        presences, ["serial", "parallel"], range(rounds)
+    ):
+        requests = random.choice([0, 1, 16, 17, 300])
+        tokens = random.choice([0, 1, 16, 17, 127, 128, 129, 2_047, 2_048, 5_000])
+        capacity = random.choice([0, 1, 16, 17, 127, 128, 129, 1_000])
+        launch_canary_write_kernel(
+            context=odd_context(random, odd, presence, hash_format),
+            plan=WritePlan(
+                write_offsets=odd.integers(requests + 1),
+                write_seed_slot_indices=odd.integers(requests),
+                write_num_valid_reqs=odd.integers(1, dtype=torch.int32),
+            ),
+            input_ids=odd.integers(tokens),
+            positions=odd.integers(tokens),
+            out_cache_loc=odd.integers(tokens),
+            enable_write_input_assert=presence["checks"],
+            expected_input_tokens=odd.integers(tokens) if presence["checks"] else None,
+            expected_input_positions=odd.integers(tokens) if presence["checks"] else None,
+        )
+        launch_canary_verify_kernel(
+            context=odd_context(random, odd, presence, hash_format),
+            plan=VerifyPlan(
+                verify_slot_indices=odd.integers(capacity),
+                verify_expected_tokens=odd.integers(capacity),
+                verify_expected_positions=odd.integers(capacity),
+                verify_prev_slot_indices=odd.integers(capacity),
+                verify_num_valid=odd.integers(1, dtype=torch.int32),
+                enable=odd.integers(1, dtype=torch.int32),
+            ),
+            check_verify_expected_token=presence["checks"],
+            report_padding_slot=random.random() < 0.5,
+        )
+        launch_scatter_req_token_ids_kernel(
+            flat_in=odd.integers(tokens),
+            offsets=odd.integers(requests + 1),
+            req_pool_indices=odd.integers(requests),
+            pool_out=odd.integers(
+                random.choice([0, 1, 16, 17]), random.choice([0, 1, 16, 5_000]), dtype=torch.int32
+            ),
+            column_starts=odd.integers(requests) if random.random() < 0.5 else None,
+        )
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("backend", ["gpu"], indirect=True)
 class TestCompiledKernels:
@@ -144,8 +326,8 @@ class TestCompiledKernels:
     def at_most_declared(self, capsys):
         """A check of every kernel's count, which is printed too."""
 
-        def at_most_declared():
-            counts = {stem: (self.compiled(stem), declared_variants(stem)) for stem in STEMS}
+        def at_most_declared(stems=STEMS):
+            counts = {stem: (self.compiled(stem), declared_variants(stem)) for stem in stems}
             with capsys.disabled():
                 print("\n" + ", ".join(f"{s}: {n} of {most}" for s, (n, most) in counts.items()))
             assert all(count <= most for count, most in counts.values()), counts
@@ -176,16 +358,41 @@ class TestCompiledKernels:
         launch_odd_shapes(frame_type, plan_arena_type, backend.device)
         assert all(count >= 2 for count in at_most_declared().values())
 
+    def test_stamps_of_odd_shapes_compile_at_most_the_declared_variants(
+        self, backend, at_most_declared
+    ):
+        before = {stem: self.compiled(stem) for stem in STAMP_STEMS}
+        launch_odd_stamps(backend.device, [ONE_STAMP_PRESENCE], rounds=40)
+        after = at_most_declared(STAMP_STEMS)
+        for stem in ("write", "verify"):
+            given = given_to_warm_up(stem, ONE_STAMP_PRESENCE)
+            assert after[stem] >= 2
+            assert after[stem] - before[stem] <= declared_variants(stem, **given)
+
+    def test_stamps_after_warm_up_compile_nothing(self, backend, at_most_declared):
+        for stem in STAMP_STEMS:
+            given = given_to_warm_up(stem, ONE_STAMP_PRESENCE)
+            assert warm_up_of(stem)(device=backend.device, **given) >= declared_variants(
+                stem, **given
+            )
+        warmed_up = at_most_declared(STAMP_STEMS)
+        launch_odd_stamps(backend.device, [ONE_STAMP_PRESENCE], rounds=40)
+        assert at_most_declared(STAMP_STEMS) == warmed_up
+
+    @pytest.mark.soak
     def test_launches_after_warm_up_compile_nothing(
         self, backend, at_most_declared, frame_type, plan_arena_type
     ):
+        """All of every kernel, which takes minutes."""
         from kv_canary import warm_up
 
-        declared = {stem: declared_variants(stem) for stem in STEMS}
-        assert warm_up(backend.device) == sum(declared.values())
-        assert at_most_declared() == declared
+        declared = {stem: declared_variants(stem) for stem in ALL_STEMS}
+        # A kernel that goes along with two others is counted with each of them.
+        assert warm_up(backend.device) >= sum(declared.values())
+        assert at_most_declared(ALL_STEMS) == declared
         launch_odd_shapes(frame_type, plan_arena_type, backend.device)
-        assert at_most_declared() == declared
+        launch_odd_stamps(backend.device, EVERY_STAMP_PRESENCE, rounds=6)
+        assert at_most_declared(ALL_STEMS) == declared
 
 
 @pytest.mark.compiles
@@ -221,7 +428,7 @@ class TestKeys:
         monkeypatch.setattr(backends, "_usable", lambda device, stem: torch.device(device))
         monkeypatch.setattr(backends.TritonLaunch, "_first_launch", lambda launch: None)
         monkeypatch.setattr(backends, "_loaded", set())
-        for stem in STEMS:
+        for stem in ALL_STEMS:
             kernel = kernel_of(stem)
             # What is kept for the machine's own GPU, if it has one, stays out of this.
             monkeypatch.setattr(kernel, "device_caches", defaultdict(kernel.create_binder))
@@ -231,7 +438,7 @@ class TestKeys:
     def backend_name(self, monkeypatch):
         """The backend that the launchers choose for tensors of the CPU; `value` can be set."""
         name = SimpleNamespace(value="triton")
-        for stem in STEMS:
+        for stem in ALL_STEMS:
             monkeypatch.setattr(
                 f"kv_canary_kernels.launchers.{stem}.choose_backend", lambda *_: name.value
             )
@@ -259,10 +466,28 @@ class TestKeys:
         for stem, of_stem in keys.items():
             assert 2 <= len(of_stem) <= declared_variants(stem), stem
 
+    def test_stamps_of_odd_shapes_use_at_most_the_declared_variants(self, keys, backend_name):
+        launch_odd_stamps("cpu", EVERY_STAMP_PRESENCE, rounds=6)
+        assert set(keys) == set(STAMP_STEMS)
+        for stem, of_stem in keys.items():
+            assert len(of_stem) <= declared_variants(stem), stem
+        # Were they few, the sweep would say little: each presence came in both formats, at least.
+        for stem in ("write", "verify"):
+            assert len(keys[stem]) >= 2 * len(launcher_of(stem).PRESENCES), stem
+
+    @pytest.mark.parametrize("presence", [ONE_STAMP_PRESENCE, EVERY_STAMP_PRESENCE[0]])
+    def test_stamps_of_one_presence_use_at_most_what_is_declared_for_it(
+        self, keys, backend_name, presence
+    ):
+        launch_odd_stamps("cpu", [presence], rounds=60)
+        for stem in ("write", "verify"):
+            given = given_to_warm_up(stem, presence)
+            assert 2 <= len(keys[stem]) <= declared_variants(stem, **given), stem
+
     def test_warm_up_compiles_what_launches_use(
         self, keys, backend_name, monkeypatch, frame_type, plan_arena_type
     ):
-        for stem in STEMS:
+        for stem in ALL_STEMS:
             warmup = kernel_of(stem).warmup
 
             def loads_nothing(*arguments, warmup=warmup, **options):
@@ -270,13 +495,14 @@ class TestKeys:
                 return SimpleNamespace(_init_handles=lambda: None)
 
             monkeypatch.setattr(kernel_of(stem), "warmup", loads_nothing)
-        for stem in STEMS:
+        for stem in ALL_STEMS:
             warm_up_of(stem)(device="cuda:0")
         warmed_up = {stem: set(of_stem) for stem, of_stem in keys.items()}
-        assert {stem: len(warmed_up[stem]) for stem in STEMS} == {
-            stem: declared_variants(stem) for stem in STEMS
+        assert {stem: len(warmed_up[stem]) for stem in ALL_STEMS} == {
+            stem: declared_variants(stem) for stem in ALL_STEMS
         }
         keys.clear()
         launch_odd_shapes(frame_type, plan_arena_type, "cpu")
-        for stem in STEMS:
+        launch_odd_stamps("cpu", EVERY_STAMP_PRESENCE, rounds=6)
+        for stem in ALL_STEMS:
             assert keys[stem] <= warmed_up[stem], stem

@@ -17,6 +17,7 @@ from kv_canary_codegen.checks import checks_of
 from kv_canary_codegen.model import Project, Spec
 from kv_canary_codegen.parse import _SpecReader, read_spec
 from kv_canary_codegen.render import Renderer
+from kv_canary_codegen.prove.command import add_parser as add_prove
 from kv_canary_codegen.scaffold import new_files, write_new
 from kv_canary_codegen.source import Problems, SpecError, nearest
 from kv_canary_codegen.standard import backend_texts
@@ -104,14 +105,14 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 def _require_command(words: list[str]) -> None:
     word = words[0] if words else None
-    if word in _COMMANDS or word in ("-h", "--help"):
+    if word in (*_COMMANDS, "prove", "-h", "--help"):
         return
-    near = nearest(word, (*_COMMANDS, "--help")) if word else None
+    near = nearest(word, (*_COMMANDS, "prove", "--help")) if word else None
     raise UsageError(
         place="command line",
         rule="the first word must be a command",
         found="nothing" if word is None else f"`{word}`",
-        wanted=f"`{near}`, perhaps" if near else ", ".join((*_COMMANDS, "--help")),
+        wanted=f"`{near}`, perhaps" if near else ", ".join((*_COMMANDS, "prove", "--help")),
         fix=f"{_typed()} --help",
     )
 
@@ -135,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("stem", metavar="STEM", help="name of the kernel")
         if name == "explain":
             command.add_argument("rule", metavar="RULE", nargs="?", help="a rule's id")
+    add_prove(commands)
     return parser
 
 

@@ -1758,12 +1758,15 @@ class _KernelReader:
         if node is None:
             return ()
         nodes = node.items if isinstance(node, SequenceNode) else (node,)
-        return tuple(
-            self._classes(item, "size_class" + (f"_{place}" if place else ""), blocks)
-            for place, item in enumerate(nodes)
-        )
+        found: list[Classes] = []
+        taken = {*self.spec.constants, *(block for block, _ in blocks)}
+        for place, item in enumerate(nodes):
+            found.append(self._classes(item, "size_class" + (f"_{place}" if place else ""), taken))
+            taken |= {name for name, _ in found[-1].values}
+            taken |= {"num_warps"} if found[-1].num_warps else set()
+        return tuple(found)
 
-    def _classes(self, node: Node, variable: str, blocks: tuple[tuple[str, int], ...]) -> Classes:
+    def _classes(self, node: Node, variable: str, taken: set[str]) -> Classes:
         """Compile-time values that follow from one size."""
         entries = self.spec.mapping(node, "classes")
         of = self.spec.expression(
@@ -1784,6 +1787,14 @@ class _KernelReader:
                     f"{_count(len(numbers), 'value')} for {len(up_to)} classes",
                     allowed="one value for each of `up_to`",
                 )
+            known = name == "num_warps" or bool(re.fullmatch(r"[A-Z][A-Z0-9_]*", name))
+            if name in taken or not known:
+                self.problems.report(
+                    key.span,
+                    f"`{name}` cannot name a value of classes",
+                    allowed="`num_warps`, or capitals, digits and _, and no name of a constant, a "
+                    "block or other classes",
+                )
             if name == "num_warps":
                 for item, number in zip(items, numbers, strict=True):
                     if number not in _WARPS:
@@ -1794,15 +1805,6 @@ class _KernelReader:
                         )
                 num_warps = numbers
                 continue
-            if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in {
-                *self.spec.constants,
-                *(block for block, _ in blocks),
-            }:
-                self.problems.report(
-                    key.span,
-                    f"`{name}` cannot name a value of classes",
-                    allowed="capitals, digits and _, and no constant's or block's name",
-                )
             values.append((name, numbers))
         return Classes(
             variable=variable, of=of, up_to=up_to, values=tuple(values), num_warps=num_warps

@@ -173,7 +173,8 @@ class Search:
         self.explicit = explicit_sizes(kernel)
         self.derived = {d.name: d for d in kernel.derived}
         self.rules = tuple(c for c in self.checks if c.kind is CheckKind.WRITTEN)
-        self.reads = {c.id: self._reads(c.rule.require) for c in self.rules if c.rule is not None}
+        # By the rule itself: a rule about each item of a list has one id for all of them.
+        self.reads = {id(c.rule): self._reads(c.rule.require) for c in self.rules if c.rule}
         scalars: dict[str, Number] = {s.name: _first_value(s, spec) for s in kernel.scalars}
         self.items = {s.name: s for whole in kernel.lists for s in whole.scalars}
         scalars |= {s.name: s.sample for s in self.items.values()}
@@ -237,6 +238,33 @@ class Search:
             sizes=dict(plan.explicit),
             lists=dict(plan.counts),
         )
+
+    def _can_be_made(self, call: Call) -> bool:
+        """Whether the items of lists hold to their structs' own rules, which are checked first."""
+        for whole in self.lists:
+            struct = self.spec.struct(whole.struct)
+            for item in range(whole.at_most):
+                tensors = {
+                    t.path.rpartition(".")[2]: call.tensors[t.path]
+                    for t in whole.tensors
+                    if t.item == item
+                }
+                if not all(isinstance(value, TensorValue) for value in tensors.values()):
+                    continue
+                found = {k: v for k, v in tensors.items() if isinstance(v, TensorValue)}
+                values = Values(
+                    names={
+                        s.field: int(call.scalars[s.name])  # type: ignore[arg-type]
+                        for s in whole.scalars
+                        if s.item == item
+                    },
+                    shapes={name: value.shape for name, value in found.items()},
+                    strides={name: value.strides for name, value in found.items()},
+                    itemsizes=dict.fromkeys(found, 1),
+                )
+                if not all(language.evaluate(rule.require, values) for rule in struct.rules):
+                    return False
+        return True
 
     def _without_gaps(self, given: frozenset[str]) -> frozenset[str]:
         """What can be given: an item of a list stands after those before it."""
@@ -422,7 +450,7 @@ class Search:
 
     def _breaks(self, check: Check, values: Values) -> bool:
         """Whether all that a written rule reads is known, and the rule does not hold."""
-        reads = self.reads[check.id]
+        reads = self.reads[id(check.rule)]
         for name in reads.names:
             if name not in values.names:
                 return False
@@ -702,6 +730,16 @@ class Search:
                         yield abs(step), changed(call, shape=tuple(shape))
                 size = check.dim.binds
                 if size is not None and size in self.binders:
+                    # The size given by hand as it is, and a tensor that differs by one.
+                    known = base.sizes[size]
+                    for extent in (known - 1, known + 1):
+                        by_hand = replace(
+                            base,
+                            explicit={size: known},
+                            extents={(tensor.path, check.axis): extent},
+                        )
+                        if extent >= 0:
+                            yield 9, self.call(by_hand)
                     for number in (2, 3):
                         plan = replace(base, sizes={**base.sizes, size: number})
                         plan = self.repair(plan, frozenset({size, tensor.path})) or plan
@@ -760,7 +798,7 @@ class Search:
             for name, changed in self._variations(plan, rule.require):
                 fixed = frozenset({*name, *presences, *scalars})
                 call = self.call(changed)
-                if not self._breaks(check, self.values(call)):
+                if not self._breaks(check, self.values(call)) or not self._can_be_made(call):
                     continue
                 if self._cost(changed) >= ceiling[0]:
                     continue  # A smaller call breaks this rule alone.
@@ -791,7 +829,9 @@ class Search:
                 for value in choices:
                     yield (name,), replace(plan, explicit={**plan.explicit, name: value})
                 continue
-            for number in numbers:
+            whole = name in _bytes_of_rows(self.kernel)
+            steps = (plan.sizes[name] - 16, plan.sizes[name] + 16) if whole else ()
+            for number in (*numbers, *steps):
                 yield from (((name,), p) for p in self._set(plan, name, number))
         for node in language.walk(rule):
             if isinstance(node, Length) and self.call(plan).tensors[node.tensor] is not None:

@@ -330,6 +330,14 @@ def backend_texts(project: Project) -> tuple[RuleText, ...]:
             "Install the package that holds the reference, or use the triton backend.",
         ),
         text(
+            "variant",
+            "no variant of the ... kernel has ...",
+            "the values asked for are among those that the kernel is compiled with",
+            "A kernel is compiled for a closed set of values, which its page lists.",
+            "A block size or format of another version of the kernels.",
+            "Leave `only` out, or name values of the kernel's page.",
+        ),
+        text(
             "triton_missing",
             "the triton backend needs Triton, which cannot be imported: ...",
             "Triton can be imported",

@@ -8,7 +8,7 @@ import bisect
 import functools
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -278,6 +278,7 @@ def warm_up_kernel(
     presences: tuple[str, ...],
     integers: int,
     variants: tuple[tuple[dict[str, int], int], ...],
+    only: Mapping[str, int] | None = None,
 ) -> int:
     """Compile a kernel's variants and load them on a device, launching nothing.
 
@@ -289,6 +290,7 @@ def warm_up_kernel(
         presences: What of the last of them, the optional ones, may be given together.
         integers: How many integers follow them.
         variants: Values to compile in, by name, and the warps that go with them.
+        only: Values that are wanted, by name; None or a name left out: all.
 
     Returns:
         How many variants are loaded now.
@@ -298,6 +300,17 @@ def warm_up_kernel(
         return 0
     if place.index is None:
         place = torch.device(place.type, torch.get_device_module(place).current_device())
+    chosen = dict(only or {})
+    wanted = [v for v in variants if all(v[0].get(k) == value for k, value in chosen.items())]
+    if not wanted:
+        raise _refusal(
+            stem,
+            "backend.variant",
+            f"no variant of the {stem} kernel has {chosen}",
+            actual=str(chosen),
+            expected="values of " + ", ".join(variants[0][0]),
+            argument="only",
+        )
     optional = len(presences[0])
     required, asked = pointers[: len(pointers) - optional], pointers[len(pointers) - optional :]
     count = 0
@@ -312,7 +325,7 @@ def warm_up_kernel(
             tensors = [dtype for dtype, _ in required] + [
                 dtype if there else None for (dtype, _), there in zip(asked, given, strict=True)
             ]
-            for constants, num_warps in variants:
+            for constants, num_warps in wanted:
                 compiled = kernel.warmup(
                     *tensors,
                     *[1] * integers,

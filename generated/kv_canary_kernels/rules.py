@@ -965,6 +965,21 @@ Likely causes
 What to do
   - Install the package that holds the reference, or use the triton backend.
 """,
+    "backend.variant": """\
+backend.variant
+  kv-canary: no variant of the ... kernel has ...
+
+Checked by every launcher, about KV_CANARY_BACKEND.
+Rule: the values asked for are among those that the kernel is compiled with.
+
+A kernel is compiled for a closed set of values, which its page lists.
+
+Likely causes
+  - A block size or format of another version of the kernels.
+
+What to do
+  - Leave `only` out, or name values of the kernel's page.
+""",
     "backend.triton_missing": """\
 backend.triton_missing
   kv-canary: the triton backend needs Triton, which cannot be imported: ...
@@ -1260,6 +1275,7 @@ FIXES: dict[str, str] = {
     "backend.device": "Put the tensors on the CPU or on a GPU that Triton supports.",
     "backend.name": "Unset KV_CANARY_BACKEND, or set it to torch or triton.",
     "backend.reference": "Install the package that holds the reference, or use the triton backend.",
+    "backend.variant": "Leave `only` out, or name values of the kernel's page.",
     "backend.triton_missing": "Install triton, or unset KV_CANARY_BACKEND.",
     "backend.triton_needs_gpu": (
         "Move the tensors to a GPU, unset KV_CANARY_BACKEND, or set TRITON_INTERPRET=1 before the "

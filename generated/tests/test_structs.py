@@ -149,8 +149,8 @@ MADE: list[Any] = [
     pytest.param(
         "RealKvSource.page_size_positive",
         "RealKvSource",
-        {"page_size": 0, "num_bytes_per_token": 16, "read_bytes": 16},
-        {"page_size": 1, "num_bytes_per_token": 16, "read_bytes": 16},
+        {"page_size": 0, "num_bytes_per_token": 32, "read_bytes": 16},
+        {"page_size": 1, "num_bytes_per_token": 32, "read_bytes": 16},
         "kv-canary: RealKvSource.page_size must be >= 1, got 0",
         id="RealKvSource.page_size_positive",
     ),

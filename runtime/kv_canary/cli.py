@@ -1,4 +1,4 @@
-"""The command line: replay and demo are ours, the rest goes to the code generator.
+"""The command line: what looks at a cache is ours, the rest goes to the code generator.
 
 Nothing here imports torch, so that help, explain and the generator start at once, and so that
 they work with the generated package deleted or broken.
@@ -23,6 +23,8 @@ _FORWARDED = {
 _OWN = {
     "replay": "drive a paged pool with a real trace and check every step's plan",
     "demo": "replay the shipped slice, then show two contract errors and what one means",
+    "faults": "list the faults that can be injected, what sees each, and what none can see",
+    "diagnose": "say what damaged the cache, from a dump that a canary wrote",
 }
 _CODEGEN_MODULES = ("kv_canary_codegen", "jinja2", "yaml", "markupsafe")
 
@@ -75,6 +77,14 @@ def _dispatch(arguments: list[str]) -> int:
         return run_replay(rest)
     if command == "demo":
         return _demo(rest)
+    if command == "faults":
+        from kv_canary.faults.command import run_faults
+
+        return run_faults(rest)
+    if command == "diagnose":
+        from kv_canary.findings.command import run_diagnose
+
+        return run_diagnose(rest)
     if command in _FORWARDED:
         return _forward(command, rest)
     known = [*_OWN, *_FORWARDED, "--help", "--version"]

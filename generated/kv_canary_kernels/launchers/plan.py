@@ -2,6 +2,8 @@
 # Template: launcher.py.jinja.
 """Plan one step, what to verify and what to write, in one launch without scratch."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -216,7 +218,7 @@ def prepare_plan(
             alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
         ),
         grid=(
-            (out_write_offsets.shape[0] + 256 - 1) // 256 + max(1, min((1056, 1056, 1056, 528)[size_class], (min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1]) + (128, 512)[size_class_1] - 1) // (128, 512)[size_class_1])),
+            (out_write_offsets.shape[0] + 256 - 1) // 256 + max(1, min(528, (min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1]) + (128, 512)[size_class_1] - 1) // (128, 512)[size_class_1])),
         ),
         arguments=(
             out_verify_slot_indices,
@@ -279,6 +281,7 @@ def warm_up_plan(
     req_to_verify_expected_tokens: bool | None = None,
     req_to_verify_expected_tokens_valid_lens: bool | None = None,
     verify_rotation: bool | None = None,
+    only: Mapping[str, int] | None = None,
 ) -> int:
     """Compile and load the kernel's variants on a device without launching it; say how many.
 
@@ -288,6 +291,8 @@ def warm_up_plan(
         req_to_verify_expected_tokens: Whether launches will give it; None compiles both.
         req_to_verify_expected_tokens_valid_lens: Whether launches will give it; None compiles both.
         verify_rotation: Whether launches will give it; None compiles both.
+        only: Values of BATCH_BLOCK, MEMBER_BLOCK, TILE_BLOCK, WIDE_ALIGNMENT that launches
+            will have, by name; what is not named is compiled for every value.
     """
     require_triton("plan")
     from kv_canary_kernels.kernels.plan import _plan_kernel
@@ -335,6 +340,7 @@ def warm_up_plan(
             ({"BATCH_BLOCK": 4096, "MEMBER_BLOCK": 4, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 16}, 4),
             ({"BATCH_BLOCK": 4096, "MEMBER_BLOCK": 4, "TILE_BLOCK": 512, "WIDE_ALIGNMENT": 8}, 4),
         ),
+        only=only,
     )
     if verify_rotation is not False:
         count += warm_up_plan_rotation(device=device)

@@ -2,6 +2,8 @@
 # Template: launcher.py.jinja.
 """Compare what cached slots store with what belongs there, and record each difference."""
 
+from collections.abc import Mapping
+
 import torch
 
 from kv_canary_kernels.backends import (
@@ -241,6 +243,7 @@ def warm_up_verify(
     source_1_tensor: bool | None = None,
     source_2_tensor: bool | None = None,
     source_3_tensor: bool | None = None,
+    only: Mapping[str, int] | None = None,
 ) -> int:
     """Compile and load the kernel's variants on a device without launching it; say how many.
 
@@ -251,6 +254,8 @@ def warm_up_verify(
         source_1_tensor: Whether launches will give it; None compiles both.
         source_2_tensor: Whether launches will give it; None compiles both.
         source_3_tensor: Whether launches will give it; None compiles both.
+        only: Values of HASH_FORMAT, CHECK_VERIFY_EXPECTED_TOKEN, READ_BLOCK that launches
+            will have, by name; what is not named is compiled for every value.
     """
     require_triton("verify")
     from kv_canary_kernels.kernels.verify import _verify_kernel
@@ -293,6 +298,7 @@ def warm_up_verify(
             ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 0, "READ_BLOCK": 2}, 4),
             ({"HASH_FORMAT": 1, "CHECK_VERIFY_EXPECTED_TOKEN": 1, "READ_BLOCK": 2}, 4),
         ),
+        only=only,
     )
     if evidence_ring is not False:
         count += warm_up_launch_count(device=device)

@@ -2,6 +2,8 @@
 # Template: launcher.py.jinja.
 """Stamp the canary of every slot that a step writes, and check what is being written."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -338,6 +340,7 @@ def warm_up_write(
     source_3_tensor: bool | None = None,
     expected_input_tokens: bool | None = None,
     expected_input_positions: bool | None = None,
+    only: Mapping[str, int] | None = None,
 ) -> int:
     """Compile and load the kernel's variants on a device without launching it; say how many.
 
@@ -351,6 +354,8 @@ def warm_up_write(
         source_3_tensor: Whether launches will give it; None compiles both.
         expected_input_tokens: Whether launches will give it; None compiles both.
         expected_input_positions: Whether launches will give it; None compiles both.
+        only: Values of HASH_FORMAT, READ_BLOCK, REQUEST_BLOCK that launches
+            will have, by name; what is not named is compiled for every value.
     """
     require_triton("write")
     from kv_canary_kernels.kernels.write import _write_kernel
@@ -397,6 +402,7 @@ def warm_up_write(
             ({"HASH_FORMAT": 0, "READ_BLOCK": 2, "REQUEST_BLOCK": 1024}, 4),
             ({"HASH_FORMAT": 1, "READ_BLOCK": 2, "REQUEST_BLOCK": 1024}, 4),
         ),
+        only=only,
     )
     if workspace is not False:
         count += warm_up_write_sums(device=device)

@@ -2,6 +2,8 @@
 # Template: launcher.py.jinja.
 """Sum up each block of a long request's entries, so that all its blocks can be chained at once."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -145,11 +147,14 @@ def prepare_write_sums(
 def warm_up_write_sums(
     *,
     device: torch.device | str,
+    only: Mapping[str, int] | None = None,
 ) -> int:
     """Compile and load the kernel's variants on a device without launching it; say how many.
 
     Args:
         device: A GPU; on the CPU there is nothing to compile.
+        only: Values of REQUEST_BLOCK that launches
+            will have, by name; what is not named is compiled for every value.
     """
     require_triton("write_sums")
     from kv_canary_kernels.kernels.write_sums import _write_sums_kernel
@@ -172,4 +177,5 @@ def warm_up_write_sums(
             ({"REQUEST_BLOCK": 128}, 4),
             ({"REQUEST_BLOCK": 1024}, 4),
         ),
+        only=only,
     )

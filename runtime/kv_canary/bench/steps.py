@@ -72,9 +72,7 @@ class Step:
         }
         per_request = min(shape.window, shape.prefix) if shape.window else shape.prefix
         self.entries = shape.bs * per_request
-        self.verify_plan = VerifyPlan.allocate(
-            verify_capacity=max(1, self.entries), device=device
-        )
+        self.verify_plan = VerifyPlan.allocate(verify_capacity=max(1, self.entries), device=device)
         self.write_plan = WritePlan.allocate(write_req_capacity=shape.bs, device=device)
         mode = RealKvHashMode.ALL if shape.sources else RealKvHashMode.NONE
         self.context = VerifyOrWriteContext(
@@ -135,6 +133,14 @@ class Step:
                 self.batch["prefix_lens"] if tokens else None
             ),
             "kv_token_id_vs_position_offset": 0,
+        }
+
+    def plan_tensors(self) -> dict[str, torch.Tensor]:
+        """A copy of what a plan launch writes, by field."""
+        return {
+            name: getattr(plan, name).clone()
+            for plan in (self.verify_plan, self.write_plan)
+            for name in plan.__slots__
         }
 
     def verify_arguments(self) -> dict[str, Any]:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kv_canary.errors import UsageError
 from kv_canary.flags import FlagParser, choice, whole_number
-from kv_canary.replay.report import show_progress, summary_json, summary_line, summary_text
+from kv_canary.replay.report import (
+    canary_json,
+    canary_line,
+    canary_text,
+    show_progress,
+    summary_json,
+    summary_line,
+    summary_text,
+)
 from kv_canary.replay.settings import ReplaySettings
-from kv_canary.replay.trace import SHIPPED_SLICE, read_trace
+from kv_canary.replay.trace import SHIPPED_SLICE, TraceRequest, read_trace
+
+if TYPE_CHECKING:
+    from kv_canary.replay.engine import Progress
 
 _DEFAULT = ReplaySettings()
 _MOST = 2**31 - 1
+# By then a few requests decode.
+_INJECT_STEP = 10
 # The pool's books take about a hundred bytes a slot.
 _MOST_SLOTS = 2**26
 
@@ -31,13 +46,15 @@ def run_replay(argv: Sequence[str]) -> int:
         argv: the arguments after `replay`.
 
     Returns:
-        0 when every plan was right, 2 when the backend asked for cannot run.
+        0 when every plan was right and a canary found nothing, 1 when one did, 2 when the backend
+        asked for cannot run.
 
     Raises:
         UsageError: a flag or a file is wrong.
         PlanMismatchError: a plan differs from the pool's books.
     """
     options = _parser().parse(argv)
+    _check_canary_flags(options)
     backend: str | None = options.backend
     if backend == "interpreter" and not _is_set(_INTERPRETER):
         _start_again_interpreted(argv)
@@ -61,7 +78,6 @@ def run_replay(argv: Sequence[str]) -> int:
 
     # Torch is loaded only now: a bad flag or a bad file is told at once.
     from kv_canary import ContractError
-    from kv_canary.replay.engine import replay
 
     _check_device(device, is_compiled=backend == "triton")
     environment = {_BACKEND_VARIABLE: backend} if backend in ("torch", "triton") else {}
@@ -70,6 +86,10 @@ def run_replay(argv: Sequence[str]) -> int:
         show_progress(quiet=options.quiet or options.json) as on_progress,
     ):
         try:
+            if options.canary or options.inject is not None:
+                return _run_canary(trace, settings, options, on_progress)
+            from kv_canary.replay.engine import replay
+
             summary = replay(trace, settings, on_progress=on_progress)
         except ContractError as error:
             # The backend is the user's choice; any other broken rule would be our own mistake.
@@ -92,7 +112,8 @@ def _parser() -> FlagParser:
         summary="Replay a request trace through a paged KV pool, plan every step with the real "
         "launcher, and compare each plan with the pool's own books.",
         epilog="All sizes are in replayed tokens, that is, after --scale. Exit status: 0 all plans "
-        "right, 1 a plan differs, 2 a flag or a file is wrong, 130 interrupted.",
+        "right and nothing found, 1 a plan differs or a canary found something, 2 a flag or a "
+        "file is wrong, 130 interrupted.",
     )
     parser.positional("trace", "Mooncake trace, one JSON object a line (default: a shipped slice)")
     number = parser.number
@@ -123,9 +144,103 @@ def _parser() -> FlagParser:
         "KV_CANARY_BACKEND, else torch on a CPU and triton on a GPU)",
     )
     parser.value("--device", str, "NAME", "where the plan runs (default: cpu; cuda with triton)")
+    parser.switch("--canary", "run a canary in every step, instead of comparing the plans")
+    parser.value(
+        "--inject",
+        str,
+        "FAULT[@STEP]",
+        f"with a canary: damage the cache as `kv-canary faults` lists it, from step {_INJECT_STEP} "
+        "on, as soon as there is a victim",
+    )
+    parser.value("--dump", str, "FILE", "with a canary: write what it knows for `diagnose`")
+    parser.value(
+        "--real-kv",
+        choice("none", "partial", "all"),
+        "HOW",
+        "with a canary: bytes of each token that are covered, none, partial or all (default: "
+        "partial)",
+    )
+    number("--drafts", whole_number(0, 16), 0, "with a canary: most rejected drafts in a step")
+    number("--sweep-every", at_all, None, "with a canary: steps between sweeps (default: none)")
     parser.switch("--json", "print the summary as one JSON object, and no progress")
     parser.switch("--quiet", "print one line at the end, and no progress")
     return parser
+
+
+def _check_canary_flags(options: Namespace) -> None:
+    """Raise UsageError for a flag that says nothing without a canary."""
+    if options.canary or options.inject is not None:
+        return
+    given = {
+        "--dump": options.dump,
+        "--real-kv": options.real_kv,
+        "--drafts": options.drafts,
+        "--sweep-every": options.sweep_every,
+    }
+    for flag, value in given.items():
+        if value:
+            raise UsageError(
+                place=flag,
+                rule="this flag is about a canary, and none is asked for",
+                found="no --canary",
+                wanted="--canary, or --inject",
+                fix=f"--canary {flag} {value}",
+            )
+
+
+def _run_canary(
+    trace: Sequence[TraceRequest],
+    settings: ReplaySettings,
+    options: Namespace,
+    on_progress: Callable[[Progress], None] | None,
+) -> int:
+    """Replay with a canary, print what it did and found, and return the exit status."""
+    from kv_canary.replay.canary import CanaryOptions, Injection, replay_with_canary
+
+    injection: Injection | None = None
+    drafts = options.drafts
+    if options.inject is not None:
+        from kv_canary.faults.catalogue import fault_named
+
+        name, at, step = options.inject.partition("@")
+        fault = fault_named(name)
+        if at and not (step.isascii() and step.isdigit() and len(step) <= 9):
+            raise UsageError(
+                place="--inject",
+                rule="the step must be a whole number, 0 or more",
+                found=step or "nothing",
+                wanted=f"{name}@STEP",
+                fix=f"--inject {name}@{_INJECT_STEP}",
+            )
+        injection = fault.injection(int(step) if at else _INJECT_STEP)
+        if fault.needs_window and not settings.window:
+            raise UsageError(
+                place="--inject",
+                rule=f"the fault {name} needs a sliding window",
+                found="--window 0",
+                wanted="--window with a number of tokens",
+                fix=f"--window 256 --inject {options.inject}",
+            )
+        drafts = drafts or (2 if fault.needs_drafts else 0)
+    summary = replay_with_canary(
+        trace,
+        settings,
+        CanaryOptions(
+            real_kv=options.real_kv or "partial",
+            drafts=drafts,
+            sweep_every=options.sweep_every or 0,
+        ),
+        injection=injection,
+        dump=None if options.dump is None else Path(options.dump),
+        on_progress=on_progress,
+    )
+    if options.json:
+        print(canary_json(summary))
+    elif options.quiet:
+        print(canary_line(summary))
+    else:
+        print(canary_text(summary))
+    return 1 if summary.findings else 0
 
 
 def _is_set(variables: Mapping[str, str]) -> bool:

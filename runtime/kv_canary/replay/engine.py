@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import gcd
 from typing import Protocol
@@ -263,35 +264,42 @@ def replay(
         UsageError: the settings contradict each other or the trace.
         PlanMismatchError: a plan differs from the books.
     """
-    engine = _Engine(trace, settings, launch=launch, before_plan=before_plan)
-    # A step's arrays are too small to gain from threads, and where the cores are shared with
-    # others, waiting for the slowest thread takes longer than the work.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    engine = _PlanEngine(trace, settings, launch=launch, before_plan=before_plan)
+    with one_thread():
         started = time.perf_counter()
         while engine.has_work():
             engine.step()
             if on_progress is not None:
                 on_progress(engine.progress())
         return engine.finish(wall_seconds=time.perf_counter() - started)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread for a while.
+
+    A step's arrays are too small to gain from threads, and where the cores are shared with others,
+    waiting for the slowest thread takes longer than the work.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
     finally:
         torch.set_num_threads(threads)
 
 
-class _Engine:
-    def __init__(
-        self,
-        trace: Sequence[TraceRequest],
-        settings: ReplaySettings,
-        *,
-        launch: LaunchPlan,
-        before_plan: Callable[[StepTables], None] | None,
-    ) -> None:
+class Engine:
+    """Arrivals, chunked prefill, decode and the tables of each step; what runs it is a subclass's.
+
+    Args:
+        trace: requests in order of arrival, at least one.
+        settings: sizes, seed and device.
+    """
+
+    def __init__(self, trace: Sequence[TraceRequest], settings: ReplaySettings) -> None:
         self._settings = settings
         self._sizes = sizes = Sizes.work_out(settings, trace)
-        self._launch = launch
-        self._before_plan = before_plan
         self._trace = trace
         self._waiting = deque(trace)
         self._running: list[RunningRequest] = []
@@ -310,29 +318,10 @@ class _Engine:
         self._device = device = torch.device(settings.device)
         rows = settings.max_batch + 1
         self._req_to_token = torch.zeros((rows, sizes.longest), dtype=torch.int32, device=device)
-        self._expected_tokens = torch.zeros(
-            (rows, sizes.longest + max(0, settings.token_offset)), dtype=torch.int32, device=device
-        )
-        self._filled_tokens: dict[int, int] = {}
-        self._groups = [
-            PlanGroup(name="full", window=0, verify_capacity=sizes.verify_capacity),
-        ]
         self._mapping: Tensor | None = None
         if settings.window:
-            self._groups.append(
-                PlanGroup(
-                    name="window",
-                    window=settings.window,
-                    verify_capacity=sizes.window_verify_capacity,
-                )
-            )
             slots = (sizes.pages + 1) * sizes.page_size
             self._mapping = torch.zeros(slots, dtype=torch.int64, device=device)
-        self._verify_plans = [
-            VerifyPlan.allocate(verify_capacity=group.verify_capacity, device=device)
-            for group in self._groups
-        ]
-        self._write_plan = WritePlan.allocate(write_req_capacity=settings.max_batch, device=device)
 
         self._steps = 0
         self._prompt_tokens = 0
@@ -341,17 +330,14 @@ class _Engine:
         self._chunked_prefills = 0
         self._peak_batch = 0
         self._padding_entries = 0
-        self._plans = 0
-        self._plans_over_capacity = 0
         self._verify_entries = 0
-        self._write_entries = 0
-        self._values_compared = 0
-        self._plan_seconds = 0.0
 
     def has_work(self) -> bool:
+        """Return whether a request waits or runs."""
         return bool(self._waiting or self._running)
 
     def progress(self) -> Progress:
+        """Return how far the replay has come."""
         return Progress(
             requests_done=len(self._trace) - len(self._waiting) - len(self._running),
             requests=len(self._trace),
@@ -364,48 +350,37 @@ class _Engine:
         self._admit_arrivals()
         work = self._choose_work()
         for request, count in work:
-            self._pool.extend(request, count)
+            self._pool.extend(request, self.written(request, count))
         batch = self._batch(work)
         self._fill_tables(batch)
-        self._plan_and_compare(batch)
+        self.run_batch(batch)
         for request, count in work:
             self._complete_step(request, count)
         self._steps += 1
         self._clock_ms += self._settings.step_ms
 
-    def finish(self, *, wall_seconds: float) -> ReplaySummary:
-        pool = self._pool
-        pool.check_conservation(self._running)
-        assert pool.held_pages == 0, "pages are held though no request runs"
-        return ReplaySummary(
-            requests=len(self._trace),
-            steps=self._steps,
-            prompt_tokens=self._prompt_tokens,
-            prefill_tokens=self._prefill_tokens,
-            decode_tokens=self._decode_tokens,
-            prefix_cache_hit_share=1 - self._prefill_tokens / self._prompt_tokens,
-            chunked_prefills=self._chunked_prefills,
-            merged_blocks=pool.merged_blocks,
-            evicted_blocks=pool.evicted_blocks,
-            evicted_window_pages=pool.evicted_twins,
-            peak_batch=self._peak_batch,
-            padding_entries=self._padding_entries,
-            pool_slots=pool.pages * pool.page_size,
-            peak_pool_use=pool.peak_held_pages / pool.pages,
-            block_tokens=self._sizes.block_tokens,
-            page_size=pool.page_size,
-            window=self._settings.window,
-            plans=self._plans,
-            plans_over_capacity=self._plans_over_capacity,
-            verify_entries=self._verify_entries,
-            write_entries=self._write_entries,
-            values_compared=self._values_compared,
-            backend=_backend_name(self._device),
-            device=str(self._device),
-            wall_seconds=wall_seconds,
-            plan_seconds=self._plan_seconds,
-            plan_share=self._plan_seconds / wall_seconds if wall_seconds else 0.0,
-        )
+    def run_batch(self, batch: tuple[BatchEntry, ...]) -> None:
+        """Do what this replay is for with a step whose tables are filled."""
+        raise NotImplementedError
+
+    def admitted(self, request: RunningRequest) -> None:
+        """Take note of a request that got its row, before its first step."""
+
+    def finished(self, request: RunningRequest) -> None:
+        """Take note of a request that ended; its row is free."""
+
+    def written(self, request: RunningRequest, count: int) -> int:
+        """Return how many tokens a step writes for a request that it takes so many ahead."""
+        return count
+
+    def check_books(self) -> None:
+        """Make sure that every page is accounted for, and that nobody holds one.
+
+        Raises:
+            AssertionError: the books are wrong, which would be a bug of this package.
+        """
+        self._pool.check_conservation(self._running)
+        assert self._pool.held_pages == 0, "pages are held though no request runs"
 
     def _admit_arrivals(self) -> None:
         if not self._running and self._waiting:
@@ -420,7 +395,7 @@ class _Engine:
             self._waiting.popleft()
             request.row = self._free_rows.pop()
             self._running.append(request)
-            self._filled_tokens[request.row] = 0
+            self.admitted(request)
             self._prompt_tokens += request.prompt_length
             if request.prompt_length - request.cached_length > self._settings.chunk:
                 self._chunked_prefills += 1
@@ -430,7 +405,7 @@ class _Engine:
         prompt_length = _scaled(arrival.input_length, block_tokens)
         seed = self._settings.seed
         tokens = [
-            _token(seed, hash_id, i) for hash_id in arrival.hash_ids for i in range(block_tokens)
+            token_of(seed, hash_id, i) for hash_id in arrival.hash_ids for i in range(block_tokens)
         ]
         return RunningRequest(
             number=arrival.number,
@@ -458,7 +433,7 @@ class _Engine:
             BatchEntry(
                 request=request,
                 prefix=request.cached_length,
-                extend=count,
+                extend=self.written(request, count),
                 # As in an engine that plans while it samples, the answer's newest cached token
                 # has not reached the table yet.
                 known=max(request.prompt_length, request.cached_length - 1),
@@ -474,14 +449,10 @@ class _Engine:
         return (*entries, *[padding] * (padded - len(entries)))
 
     def _fill_tables(self, batch: tuple[BatchEntry, ...]) -> None:
-        """Write the slots and the tokens of this step, all rows in one scatter each."""
+        """Write the slots of this step, all rows in one scatter."""
         cells: list[int] = []
         slots: list[int] = []
-        token_cells: list[int] = []
-        tokens: list[int] = []
         width = self._req_to_token.shape[1]
-        token_width = self._expected_tokens.shape[1]
-        offset = self._settings.token_offset
         for entry in batch:
             request = entry.request
             if request is None:
@@ -491,14 +462,7 @@ class _Engine:
             last = request.tabled_length = entry.prefix + entry.extend
             cells += range(request.row * width + first, request.row * width + last)
             slots += request.slots[first:last]
-            filled = max(self._filled_tokens[request.row], -offset)
-            token_start = request.row * token_width + offset
-            if entry.known > filled:
-                token_cells += range(token_start + filled, token_start + entry.known)
-                tokens += request.tokens[filled : entry.known]
-            self._filled_tokens[request.row] = entry.known
         self._scatter(self._req_to_token, cells, slots)
-        self._scatter(self._expected_tokens, token_cells, tokens)
         if self._mapping is not None:
             page_size = self._sizes.page_size
             mapped: list[int] = []
@@ -516,7 +480,108 @@ class _Engine:
             where = torch.tensor(cells, dtype=torch.int64).to(self._device)
             table.view(-1)[where] = torch.tensor(values, dtype=table.dtype).to(self._device)
 
-    def _plan_and_compare(self, batch: tuple[BatchEntry, ...]) -> None:
+    def _complete_step(self, request: RunningRequest, count: int) -> None:
+        if request.cached_length < request.prompt_length:
+            self._prefill_tokens += count
+        else:
+            self._decode_tokens += count
+        self._pool.advance(request, count)
+        if request.cached_length < request.prompt_length:
+            return
+        if request.cached_length < request.total_length:
+            sampled = request.cached_length - request.prompt_length
+            request.tokens.append(token_of(self._settings.seed, -1 - request.number, sampled))
+            return
+        self._pool.finish(request)
+        self._running.remove(request)
+        self._free_rows.append(request.row)
+        self.finished(request)
+
+    def _int64(self, values: list[int]) -> Tensor:
+        return torch.tensor(values, dtype=torch.int64).to(self._device)
+
+
+class _PlanEngine(Engine):
+    """Plans every step, and compares each plan with the pool's books."""
+
+    def __init__(
+        self,
+        trace: Sequence[TraceRequest],
+        settings: ReplaySettings,
+        *,
+        launch: LaunchPlan,
+        before_plan: Callable[[StepTables], None] | None,
+    ) -> None:
+        super().__init__(trace, settings)
+        self._launch = launch
+        self._before_plan = before_plan
+        sizes, device = self._sizes, self._device
+        self._expected_tokens = torch.zeros(
+            (settings.max_batch + 1, sizes.longest + max(0, settings.token_offset)),
+            dtype=torch.int32,
+            device=device,
+        )
+        self._filled_tokens: dict[int, int] = {}
+        self._groups = [
+            PlanGroup(name="full", window=0, verify_capacity=sizes.verify_capacity),
+        ]
+        if settings.window:
+            self._groups.append(
+                PlanGroup(
+                    name="window",
+                    window=settings.window,
+                    verify_capacity=sizes.window_verify_capacity,
+                )
+            )
+        self._verify_plans = [
+            VerifyPlan.allocate(verify_capacity=group.verify_capacity, device=device)
+            for group in self._groups
+        ]
+        self._write_plan = WritePlan.allocate(write_req_capacity=settings.max_batch, device=device)
+        self._plans = 0
+        self._plans_over_capacity = 0
+        self._write_entries = 0
+        self._values_compared = 0
+        self._plan_seconds = 0.0
+
+    def finish(self, *, wall_seconds: float) -> ReplaySummary:
+        self.check_books()
+        pool = self._pool
+        return ReplaySummary(
+            requests=len(self._trace),
+            steps=self._steps,
+            prompt_tokens=self._prompt_tokens,
+            prefill_tokens=self._prefill_tokens,
+            decode_tokens=self._decode_tokens,
+            prefix_cache_hit_share=1 - self._prefill_tokens / self._prompt_tokens,
+            chunked_prefills=self._chunked_prefills,
+            merged_blocks=pool.merged_blocks,
+            evicted_blocks=pool.evicted_blocks,
+            evicted_window_pages=pool.evicted_twins,
+            peak_batch=self._peak_batch,
+            padding_entries=self._padding_entries,
+            pool_slots=pool.pages * pool.page_size,
+            peak_pool_use=pool.peak_held_pages / pool.pages,
+            block_tokens=self._sizes.block_tokens,
+            page_size=pool.page_size,
+            window=self._settings.window,
+            plans=self._plans,
+            plans_over_capacity=self._plans_over_capacity,
+            verify_entries=self._verify_entries,
+            write_entries=self._write_entries,
+            values_compared=self._values_compared,
+            backend=backend_name(self._device),
+            device=str(self._device),
+            wall_seconds=wall_seconds,
+            plan_seconds=self._plan_seconds,
+            plan_share=self._plan_seconds / wall_seconds if wall_seconds else 0.0,
+        )
+
+    def admitted(self, request: RunningRequest) -> None:
+        self._filled_tokens[request.row] = 0
+
+    def run_batch(self, batch: tuple[BatchEntry, ...]) -> None:
+        self._fill_expected_tokens(batch)
         offset = self._settings.token_offset
         tables = StepTables(
             step=self._steps,
@@ -572,24 +637,23 @@ class _Engine:
             self._write_entries += compared.write_entries
             self._values_compared += compared.values
 
-    def _complete_step(self, request: RunningRequest, count: int) -> None:
-        if request.cached_length < request.prompt_length:
-            self._prefill_tokens += count
-        else:
-            self._decode_tokens += count
-        self._pool.advance(request, count)
-        if request.cached_length < request.prompt_length:
-            return
-        if request.cached_length < request.total_length:
-            sampled = request.cached_length - request.prompt_length
-            request.tokens.append(_token(self._settings.seed, -1 - request.number, sampled))
-            return
-        self._pool.finish(request)
-        self._running.remove(request)
-        self._free_rows.append(request.row)
-
-    def _int64(self, values: list[int]) -> Tensor:
-        return torch.tensor(values, dtype=torch.int64).to(self._device)
+    def _fill_expected_tokens(self, batch: tuple[BatchEntry, ...]) -> None:
+        """Write the tokens of this step, all rows in one scatter."""
+        cells: list[int] = []
+        tokens: list[int] = []
+        width = self._expected_tokens.shape[1]
+        offset = self._settings.token_offset
+        for entry in batch:
+            request = entry.request
+            if request is None:
+                continue
+            filled = max(self._filled_tokens[request.row], -offset)
+            start = request.row * width + offset
+            if entry.known > filled:
+                cells += range(start + filled, start + entry.known)
+                tokens += request.tokens[filled : entry.known]
+            self._filled_tokens[request.row] = entry.known
+        self._scatter(self._expected_tokens, cells, tokens)
 
     def _wait_for_device(self) -> None:
         if self._device.type != "cpu":
@@ -610,7 +674,7 @@ def _total_length(request: TraceRequest, block_tokens: int) -> int:
     return _scaled(request.input_length, block_tokens) + max(0, answer - 1)
 
 
-def _token(seed: int, content: int, index: int) -> int:
+def token_of(seed: int, content: int, index: int) -> int:
     """Return a token id that depends on nothing but what it is the content of.
 
     Equal content must give equal tokens in every request, so this is a hash and no generator. An
@@ -621,7 +685,8 @@ def _token(seed: int, content: int, index: int) -> int:
     return ((mixed & 0xFFFF_FFFF_FFFF_FFFF) >> 24) % VOCABULARY
 
 
-def _backend_name(device: torch.device) -> str:
+def backend_name(device: torch.device) -> str:
+    """Return what runs the kernels on a device."""
     name = os.environ.get("KV_CANARY_BACKEND") or ("torch" if device.type == "cpu" else "triton")
     if name == "triton" and os.environ.get("TRITON_INTERPRET") == "1":
         return "triton (interpreter)"

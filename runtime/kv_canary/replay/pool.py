@@ -166,7 +166,7 @@ class PagedPool:
             request.pages.extend(block.pages)
         request.blocks.extend(shared)
         for page in request.pages:
-            request.slots.extend(self._slots_of(page))
+            request.slots.extend(self.slots_of(page))
         request.cached_length = len(request.slots)
         request.promised_pages = wanted
         self._promised += wanted
@@ -186,13 +186,13 @@ class PagedPool:
         wanted = len(request.slots) + count
         offset = len(request.slots) % self.page_size
         if offset:
-            request.slots.extend(self._slots_of(request.pages[-1])[offset:])
+            request.slots.extend(self.slots_of(request.pages[-1])[offset:])
         while len(request.slots) < wanted:
             page = self._take_page()
             request.pages.append(page)
             request.promised_pages -= 1
             self._promised -= 1
-            request.slots.extend(self._slots_of(page))
+            request.slots.extend(self.slots_of(page))
         del request.slots[wanted:]
         self._note_peak()
 
@@ -236,13 +236,49 @@ class PagedPool:
         slots: list[int] = []
         for page in request.pages[first : self.pages_for(stop)]:
             twin = self._twin[page]
-            slots.extend(self._slots_of(twin) if twin != NO_TWIN else [0] * self.page_size)
+            slots.extend(self.slots_of(twin) if twin != NO_TWIN else [0] * self.page_size)
         return slots[start - first * self.page_size : stop - first * self.page_size]
 
     def take_changed_twins(self) -> dict[int, int]:
         """Return page to window page for every page that changed since the last call."""
         changed, self._changed_twins = self._changed_twins, {}
         return changed
+
+    def slots_of(self, page: int) -> range:
+        """Return the slots of a page, of either pool."""
+        return range(page * self.page_size, (page + 1) * self.page_size)
+
+    def twin_of(self, page: int) -> int:
+        """Return a page's window page, or NO_TWIN."""
+        return self._twin[page]
+
+    def free_pages(self) -> tuple[int, ...]:
+        """Return the pages that nobody holds and nothing is cached in, the next to go last."""
+        return tuple(self._free)
+
+    def free_twins(self) -> tuple[int, ...]:
+        """Return the window pages that nobody holds, the next to go last."""
+        return tuple(self._free_twins)
+
+    def take_page(self, page: int) -> None:
+        """Take a free page out of the books, as a fault does that uses it."""
+        self._free.remove(page)
+
+    def take_twin(self, twin: int) -> None:
+        """Take a free window page out of the books, as a fault does that uses it."""
+        self._free_twins.remove(twin)
+
+    def cached_paths(self) -> list[list[CachedBlock]]:
+        """Return the blocks of every cached prefix that no longer one begins with."""
+        paths: list[list[CachedBlock]] = []
+        waiting = [[block] for block in self._roots.values()]
+        while waiting:
+            path = waiting.pop()
+            children = path[-1].children.values()
+            if not children:
+                paths.append(path)
+            waiting.extend([*path, child] for child in children)
+        return paths
 
     def check_conservation(self, running: Iterable[RunningRequest]) -> None:
         """Make sure that every page of both pools is free, cached or owned, and only one of them.
@@ -273,9 +309,6 @@ class PagedPool:
         assert unused == set(self._unused_blocks), "unused blocks and their list differ"
         held = [block for request in requests for block in request.blocks]
         assert len(held) == sum(block.users for block in self._cached_blocks()), "users miscounted"
-
-    def _slots_of(self, page: int) -> range:
-        return range(page * self.page_size, (page + 1) * self.page_size)
 
     def _note_peak(self) -> None:
         self.peak_held_pages = max(self.peak_held_pages, self.held_pages)
@@ -350,7 +383,7 @@ class PagedPool:
             self._free.append(own)
             request.pages[index] = cached
             start = index * self.page_size
-            request.slots[start : start + self.page_size] = self._slots_of(cached)
+            request.slots[start : start + self.page_size] = self.slots_of(cached)
         request.tabled_length = min(request.tabled_length, first_page * self.page_size)
         self.merged_blocks += 1
 

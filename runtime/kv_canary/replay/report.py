@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kv_canary.replay.canary import CanarySummary
     from kv_canary.replay.engine import Progress, ReplaySummary
 
 _SECONDS_BETWEEN_LINES = 2.0
@@ -62,6 +63,75 @@ def summary_text(summary: ReplaySummary) -> str:
         del lines["window"]
     width = max(map(len, lines))
     return "\n".join(f"{name:<{width}}  {value}" for name, value in lines.items())
+
+
+def canary_text(summary: CanarySummary) -> str:
+    """Return a replay with a canary as lines of name and value, and what was found."""
+    lines = {
+        "requests": f"{summary.requests:,} done, {summary.steps:,} steps",
+        "tokens": f"{summary.prefill_tokens:,} prefilled, {summary.decode_tokens:,} decoded, "
+        f"{summary.rejected_drafts:,} drafted and rolled back",
+        "prefix cache": f"{summary.prefix_cache_hit_share:.1%} of the prompt tokens hit; "
+        f"{summary.evicted_blocks:,} blocks and {summary.evicted_window_pages:,} window pages "
+        f"evicted; {summary.announced_prefixes:,} prefixes announced",
+        "pool": f"{summary.pool_slots:,} slots in pages of {summary.page_size}, "
+        + (f"window of {summary.window:,} tokens" if summary.window else "no window"),
+        "canary": f"{summary.slots_checked:,} stamps verified, {summary.slots_stamped:,} made, "
+        f"{_covered(summary.real_kv)}; {summary.canary_bytes / 2**20:,.1f} MiB on "
+        f"{summary.device}, by {summary.backend}",
+        "swept": f"{summary.swept_entries:,} entries of cached prefixes",
+        "time": f"{summary.wall_seconds:.1f} s, "
+        f"{summary.canary_seconds / max(summary.wall_seconds, 1e-9):.0%} of it in the canary",
+    }
+    if not summary.swept_entries:
+        del lines["swept"]
+    if summary.fault is not None:
+        lines["injected"] = f"{summary.fault}: {_injected(summary)}"
+    lines["found"] = _found(summary)
+    width = max(map(len, lines))
+    blocks = ["\n".join(f"{name:<{width}}  {value}" for name, value in lines.items())]
+    return "\n\n".join([*blocks, *map(str, summary.findings)])
+
+
+def canary_line(summary: CanarySummary) -> str:
+    """Return the one line that `--quiet` leaves of a replay with a canary."""
+    return (
+        f"{summary.requests:,} requests, {summary.steps:,} steps, "
+        f"{summary.slots_checked:,} stamps verified: {_found(summary)}"
+    )
+
+
+def canary_json(summary: CanarySummary) -> str:
+    """Return a replay with a canary as one JSON object, keyed by the fields of CanarySummary."""
+    values = {each.name: getattr(summary, each.name) for each in fields(summary)}
+    injected = summary.injected
+    values["injected"] = None if injected is None else asdict(injected)
+    values["findings"] = [finding.to_json() for finding in summary.findings]
+    return json.dumps(values, indent=2)
+
+
+def _covered(real_kv: str) -> str:
+    words = {"none": "no byte", "partial": "the first 16 bytes", "all": "every byte"}
+    return f"{words[real_kv]} of each token covered"
+
+
+def _injected(summary: CanarySummary) -> str:
+    if summary.injected is None:
+        return "it found no victim"
+    return f"in step {summary.injected_step}, {summary.injected.what}"
+
+
+def _found(summary: CanarySummary) -> str:
+    count = len(summary.findings)
+    if not count:
+        return "nothing"
+    found = f"{count} finding{'' if count == 1 else 's'} in step {summary.found_step}"
+    if summary.found_step is None or summary.injected_step is None:
+        return found
+    later = summary.found_step - summary.injected_step
+    if later == 0:
+        return f"{found}, the fault's own"
+    return f"{found}, {later} step{'' if later == 1 else 's'} after the fault"
 
 
 def summary_line(summary: ReplaySummary) -> str:

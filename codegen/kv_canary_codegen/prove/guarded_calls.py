@@ -1,0 +1,143 @@
+"""A program of its own: launch a kernel on tensors with unmapped memory on both sides of each.
+
+Reads a request from standard input, one JSON object: `paths`, `package`, `launcher` (module,
+function), `trials`: lists of arguments. An argument of kind tensor has `path`, `dtype`, `shape`,
+`strides` (or null), `fill`, `contents` (pairs of place and value, in elements of its memory) and
+`watched`, whether memory beside it is unmapped.
+An argument of kind number has `path` and `value`, or `enum` as well; of kind struct, `path` and
+`struct`. A trial is run twice, each tensor's last byte at the end of its memory, then its first
+byte at the start. Before each run its number is printed. An access outside kills this process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import importlib
+import json
+import mmap
+import sys
+from typing import Any
+
+GUARD = 1 << 33
+"""Bytes on each side, reserved and never mapped: an index that is far off lands there too."""
+SLACK = 1 << 20
+"""Bytes on each side of a tensor that is not watched: what leaves it by little goes unnoticed."""
+_MAP_NORESERVE = 0x4000
+
+
+def main() -> None:
+    """Run every trial of one request; say after each how it ended."""
+    request = json.load(sys.stdin)
+    sys.path[:0] = request["paths"]
+    faulthandler.enable(all_threads=False)
+    module, function = request["launcher"]
+    launch = getattr(importlib.import_module(module), function)
+    for number, trial in enumerate(request["trials"]):
+        for at_end in (True, False):
+            print(f"trial {number}", flush=True)
+            memory = Memory(at_end)
+            try:
+                launch(**arguments_of(trial, request["package"], memory))
+            except ValueError as error:
+                # A rule of the contract: this call is none that passes validation.
+                print(f"refused {type(error).__name__}: {error}", flush=True)
+            finally:
+                memory.release()
+    print("done", flush=True)
+
+
+class Memory:
+    """Tensors between unmapped pages."""
+
+    def __init__(self, at_end: bool) -> None:
+        self._at_end = at_end
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.mmap.restype = ctypes.c_void_p
+        self._libc.mmap.argtypes = [
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+            ctypes.c_long,
+        ]  # fmt: skip
+        self._libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self._libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self._held: list[tuple[int, int]] = []
+
+    def tensor(self, description: dict[str, Any]) -> Any:
+        """A tensor as described."""
+        import torch
+
+        dtype = getattr(torch, description["dtype"])
+        shape, strides = description["shape"], description["strides"]
+        itemsize = torch.empty((), dtype=dtype).element_size()
+        count = 1
+        for extent in shape:
+            count *= extent
+        if count == 0:
+            return torch.empty(shape, dtype=dtype)
+        if strides is not None:
+            count = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        flat = self._flat(count, itemsize, dtype, SLACK * (not description["watched"]))
+        fill = description["fill"]
+        if fill:
+            flat.fill_(fill)
+        for place, value in description["contents"]:
+            if 0 <= place < count:
+                flat[place] = value
+        return flat.view(shape) if strides is None else flat.as_strided(shape, strides)
+
+    def _flat(self, count: int, itemsize: int, dtype: Any, slack: int) -> Any:
+        import torch
+
+        size = count * itemsize
+        pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        whole = pages + 2 * GUARD
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        start = self._libc.mmap(None, whole, 0, flags, -1, 0)
+        if start in (None, ctypes.c_void_p(-1).value):
+            raise MemoryError(f"cannot reserve {whole} bytes")
+        self._held.append((start, whole))
+        first = start + GUARD
+        allowed = mmap.PROT_READ | mmap.PROT_WRITE
+        if self._libc.mprotect(first - slack, pages + 2 * slack, allowed):
+            raise MemoryError(f"cannot map {pages} bytes")
+        address = first + pages - size if self._at_end else first
+        buffer = (ctypes.c_uint8 * size).from_address(address)
+        return torch.frombuffer(buffer, dtype=dtype)
+
+    def release(self) -> None:
+        """Give all of it back."""
+        for start, whole in self._held:
+            self._libc.munmap(start, whole)
+        self._held.clear()
+
+
+def arguments_of(trial: list[dict[str, Any]], package: str, memory: Memory) -> dict[str, Any]:
+    """The launcher's keywords."""
+    fields: dict[str, dict[str, Any]] = {}
+    structs: dict[str, str] = {}
+    for item in trial:
+        owner, _, name = item["path"].partition(".")
+        if item["kind"] == "struct":
+            structs[owner] = item["struct"]
+            fields.setdefault(owner, {})
+            continue
+        if item["kind"] == "tensor":
+            value = memory.tensor(item)
+        elif item.get("enum"):
+            constants = importlib.import_module(f"{package}.constants")
+            value = getattr(constants, item["enum"])(item["value"])
+        else:
+            value = item["value"]
+        fields.setdefault(owner, {})[name] = value
+    found: dict[str, Any] = {}
+    for owner, values in fields.items():
+        if owner in structs:
+            kind = getattr(importlib.import_module(f"{package}.structs"), structs[owner])
+            found[owner] = kind(**values)
+        else:
+            found[owner] = values[""]
+    return found
+
+
+if __name__ == "__main__":
+    main()

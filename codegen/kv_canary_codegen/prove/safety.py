@@ -1,0 +1,383 @@
+"""Whether each access of a kernel stays inside its tensor, for all sizes and all contents.
+
+For one lane of one program: where the lane is active (mask, branches, loops), the address lies
+inside the tensor, and none of the operations that make the address out of indices wraps. An index
+is a number that the mask keeps within a dimension; operations before that may wrap, as the hardware
+does and as is reckoned with here, and what they give is compared all the same. The address in a
+tensor of several dimensions is a sum of products of unknowns; it is matched against the tensor's
+own dimensions, one after the other, so that each step is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import z3
+
+from kv_canary_codegen.prove.arguments import Arguments, Extents
+from kv_canary_codegen.prove.solver import Answer, Solver
+from kv_canary_codegen.prove.values import Index, Opaque, Pointer, Term, bounds
+from kv_canary_codegen.prove.walk import MemoryUse, Walk
+
+Z3 = Any
+HALVES = ((8, 55), (16, 47), (24, 39), (31, 31), (39, 24), (47, 16), (55, 8))
+"""Powers of two that two factors are tried to be below, so that their product fits."""
+
+
+class Status(Enum):
+    """What is known of an access."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNPROVED = "unproved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One tensor that an access may reach, and under which condition."""
+
+    hypotheses: tuple[Z3, ...]
+    argument: str
+    offset: Term
+    outside: Z3
+    """That the index is outside the tensor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One access and what is known of it."""
+
+    use: MemoryUse
+    status: Status
+    arguments: tuple[str, ...]
+    reason: str
+    """Why it is not proved; empty otherwise."""
+    remark: str = ""
+    """Of one that is proved: what may wrap before it is compared."""
+    ways: tuple[Way, ...] = ()
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges the accesses of a walk."""
+
+    walk: Walk
+    arguments: Arguments
+    solver: Solver
+    _proofs: list[Z3] = field(default_factory=list)
+
+    def all(self) -> tuple[Judged, ...]:
+        """Every access, in the order of the text."""
+        return tuple(self.judged(use) for use in self.walk.uses)
+
+    def judged(self, use: MemoryUse) -> Judged:
+        """One access."""
+        if use.pointer is None:
+            return Judged(use=use, status=Status.UNPROVED, arguments=(), reason=use.reason, ways=())
+        index, lanes = self._lane(use)
+        pointer = use.pointer.at(index)
+        if not isinstance(pointer, Pointer):
+            why = pointer.reason if isinstance(pointer, Opaque) else "its address is a number"
+            return Judged(use=use, status=Status.UNPROVED, arguments=(), reason=why, ways=())
+        active = [*lanes, *use.path]
+        if use.mask is not None:
+            mask = use.mask.at(() if use.mask.kind.shape is None else index)
+            if not isinstance(mask, Term):
+                return Judged(
+                    use=use, status=Status.UNPROVED, arguments=(), reason="unknown mask", ways=()
+                )
+            active.append(mask.z)
+        reasons: list[str] = []
+        remarks: list[str] = []
+        ways: list[Way] = []
+        for condition, argument, offset in pointer.ways:
+            extents = self.arguments.extents.get(argument)
+            if extents is None:
+                reasons.append(f"nothing is known of {argument}")
+                continue
+            here = [*active, condition]
+            key = self._key(here, extents, offset, pointer.element)
+            if key in self.solver.answers:
+                remark = self.solver.answers[key]
+                remarks += [remark] if remark else []
+                continue
+            far = self.solver.far
+            way, reason, remark = self._way(here, extents, offset, pointer.element, near=True)
+            if reason:
+                way, reason, remark = self._way(here, extents, offset, pointer.element)
+            ways.append(way)
+            if not reason and self.solver.far == far:
+                # Whatever variant it stands in, the same follows from the same.
+                self.solver.answers[key] = remark
+            remarks += [remark] if remark else []
+            if reason:
+                reasons.append(reason)
+        return Judged(
+            use=use,
+            status=Status.UNPROVED if reasons else Status.PROVED,
+            arguments=tuple(dict.fromkeys(argument for _, argument, _ in pointer.ways)),
+            reason="; ".join(dict.fromkeys(reasons)),
+            remark="" if reasons else "; ".join(dict.fromkeys(remarks)),
+            ways=tuple(ways),
+        )
+
+    def _lane(self, use: MemoryUse) -> tuple[Index, list[Z3]]:
+        """Any lane of an access."""
+        assert use.pointer is not None
+        index: list[Z3] = []
+        inside: list[Z3] = []
+        for axis, extent in enumerate(use.pointer.kind.shape or ()):
+            lane = z3.Int(f"lane{axis}")
+            index.append(lane)
+            inside += [lane >= 0, lane < extent]
+        return tuple(index), inside
+
+    def _key(self, active: Sequence[Z3], extents: Extents, offset: Term, element: str) -> str:
+        """What all conclusions about one way to a tensor are drawn from, as a digest.
+
+        An access of another variant with the same is as safe, as long as no fact from further away
+        was needed.
+        """
+        numbers = [
+            offset.z,
+            extents.end,
+            *extents.dims,
+            *extents.sizes,
+            *extents.spans,
+            *(extents.strides or ()),
+            *(z3.Int(name) for name in self.arguments.known_products),
+        ]
+        said = [number == place for place, number in enumerate(numbers)]
+        operations = [
+            z3.And(*conditions, term.raw == (term.bits or 0))
+            for conditions, term in _may_wrap(offset)
+        ]
+        digest = self.solver.digest([*active, extents.empty, *said, *operations])
+        layout = (extents.strides is None, extents.itemsize, element, len(extents.dims))
+        return f"access:{layout}:{digest}"
+
+    def _way(
+        self,
+        active: Sequence[Z3],
+        extents: Extents,
+        offset: Term,
+        element: str,
+        *,
+        near: bool = False,
+    ) -> tuple[Way, str, str]:
+        """What has to hold where one tensor is reached; why it is not shown; and a remark."""
+        width = _width(element)
+        outside, end = self._outside(extents, offset.z, width)
+        way = Way(
+            hypotheses=tuple(active), argument=extents.identifier, offset=offset, outside=outside
+        )
+        if end is None:
+            return way, f"elements of {element} in a tensor of {extents.itemsize} bytes each", ""
+        shown = [*active]
+        for conditions, term in self._address(active, offset, extents, near=near):
+            where = z3.And(True, *conditions)
+            self._explain_product(shown, where, term, extents)
+            if term.raw is None:
+                continue
+            goal = z3.Implies(where, _fits(term))
+            answer = self.solver.follows(shown, goal)
+            if answer is Answer.NO:
+                return way, f"`{term.label}` of {term.bits} bits may wrap in its address", ""
+            if answer is Answer.UNKNOWN:
+                return way, f"`{term.label}` of {term.bits} bits: {self.solver.reason}", ""
+            shown.append(goal)
+        answer = self.solver.follows(shown, z3.Not(outside))
+        if answer is Answer.NO:
+            return way, f"the index may lie outside {extents.path}", ""
+        if answer is Answer.UNKNOWN:
+            return way, self.solver.reason, ""
+        return way, "", self._remark(shown, offset)
+
+    def _address(
+        self, active: Sequence[Z3], offset: Term, extents: Extents, *, near: bool
+    ) -> list[tuple[tuple[Z3, ...], Term]]:
+        """Operations that make the address out of indices, operands first.
+
+        An index is what the mask keeps within a dimension: how it came about, and whether it
+        wrapped then, makes no difference, since it is compared as it is.
+        """
+        found: list[tuple[tuple[Z3, ...], Term]] = []
+        seen: set[tuple[int, tuple[int, ...]]] = set()
+        compared = _compared(active)
+
+        def visit(node: Term, where: tuple[Z3, ...]) -> None:
+            key = (id(node), tuple(part.get_id() for part in where))
+            if key in seen or node.truth or not node.operands:
+                return
+            seen.add(key)
+            condition = z3.And(True, *where)
+            if node.z.get_id() in compared and any(
+                self._holds(active, condition, z3.And(node.z >= 0, node.z < dim), near=near)
+                for dim in dict.fromkeys(extents.dims)
+            ):
+                return
+            if node.kind == "select":
+                chosen, left, right = node.operands
+                visit(left, (*where, chosen.z))
+                visit(right, (*where, z3.Not(chosen.z)))
+                return
+            for operand in node.operands:
+                visit(operand, where)
+            if node.raw is not None or node.kind == "product":
+                found.append((where, node))
+
+        visit(offset, ())
+        return found
+
+    def _remark(self, shown: Sequence[Z3], offset: Term) -> str:
+        """Whether an index may have wrapped before it was compared."""
+        operations = [(z3.And(True, *conditions), term) for conditions, term in _may_wrap(offset)]
+        goal = z3.And(True, *(z3.Implies(where, _fits(term)) for where, term in operations))
+        if self._holds(shown, z3.BoolVal(True), goal):
+            return ""
+        names = dict.fromkeys(f"`{term.label}` of {term.bits} bits" for _, term in operations)
+        return f"{' or '.join(names)} may wrap before the index is compared"
+
+    def _outside(self, extents: Extents, offset: Z3, width: int) -> tuple[Z3, Z3 | None]:
+        """That an index is outside, and the end that it is compared with; elements may be wider."""
+        end = extents.end
+        if width > extents.itemsize and width % extents.itemsize == 0:
+            # So many of the tensor's elements make one that is reached.
+            end = end / (width // extents.itemsize)
+        elif width != extents.itemsize:
+            return z3.BoolVal(True), None
+        outside = z3.Or(offset < 0, offset >= end, extents.empty)
+        return outside, end
+
+    def _explain_product(self, shown: list[Z3], where: Z3, term: Term, extents: Extents) -> None:
+        """Add what follows for a product when one factor is an index and the other an extent.
+
+        With `0 <= row < rows`, `row * columns` lies between 0 and `rows * columns - columns`.
+        """
+        if term.kind != "product":
+            return
+        raw = term.z if term.raw is None else term.raw
+        left, right = term.operands
+        for index, extent in ((left, right), (right, left)):
+            for axis in range(1, len(extents.dims)):
+                before, after = extents.sizes[axis - 1], extents.sizes[axis]
+                if extents.strides is None and extent.z.eq(extents.dims[axis]):
+                    below = z3.And(index.z >= 0, index.z < before)
+                    if self._holds(shown, where, below):
+                        step = extents.dims[axis]
+                        lemma = z3.And(raw >= 0, raw + step <= after)
+                        shown.append(z3.Implies(z3.And(where, step >= 0), lemma))
+                        return
+            for axis, stride in enumerate(extents.strides or ()):
+                if extent.z.eq(stride):
+                    below = z3.And(index.z >= 0, index.z < extents.dims[axis])
+                    if self._holds(shown, where, below):
+                        lemma = z3.And(raw >= 0, raw <= extents.spans[axis])
+                        shown.append(z3.Implies(where, lemma))
+                        if len(extents.strides or ()) > 1:
+                            for span in extents.spans:
+                                shown.append(z3.Implies(z3.Not(extents.empty), span >= 0))
+                        return
+        if term.raw is None or z3.is_int_value(left.z) or z3.is_int_value(right.z):
+            return
+        if self._below_another(shown, where, raw, left, right):
+            return
+        if not self._holds(shown, where, z3.And(left.z >= 0, right.z >= 0)):
+            return
+        for left_bits, right_bits in HALVES:
+            small = z3.And(
+                left.z >= 0, left.z <= 1 << left_bits, right.z >= 0, right.z <= 1 << right_bits
+            )
+            if self._holds(shown, where, small):
+                lemma = z3.And(raw >= 0, raw <= 1 << (left_bits + right_bits))
+                shown.append(z3.Implies(where, lemma))
+                return
+
+    def _below_another(self, shown: list[Z3], where: Z3, raw: Z3, left: Term, right: Term) -> bool:
+        """Add that a product is below a known one, when a factor is below and the other no larger.
+
+        With `0 <= a < m` and `0 <= b <= c`, `a * b` is at least 0 and at most `m * c - c`. Asked
+        only of an `a` that is a remainder by `m`.
+        """
+        for a, b in ((left, right), (right, left)):
+            name = a.z.decl().name() if z3.is_const(a.z) else ""
+            divisor = self.arguments.arithmetic.remainders.get(name)
+            if divisor is None:
+                continue
+            for product, factors in self.arguments.known_products.items():
+                for m, c in (factors, factors[::-1]):
+                    if not m.z.eq(divisor.z):
+                        continue
+                    below = z3.And(a.z >= 0, a.z < m.z, b.z >= 0, b.z <= c.z)
+                    if self._holds(shown, where, below):
+                        lemma = z3.And(raw >= 0, raw + c.z <= z3.Int(product))
+                        shown.append(z3.Implies(where, lemma))
+                        return True
+        return False
+
+    def _holds(self, shown: Sequence[Z3], where: Z3, goal: Z3, *, near: bool = False) -> bool:
+        return self.solver.follows(shown, z3.Implies(where, goal), near=near) is Answer.YES
+
+
+def _compared(conditions: Sequence[Z3]) -> frozenset[int]:
+    """What conditions compare with something: only those can be indices that they keep."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack = list(conditions)
+    while stack:
+        node = stack.pop()
+        if node.get_id() in seen:
+            continue
+        seen.add(node.get_id())
+        if any(is_kind(node) for is_kind in (z3.is_le, z3.is_lt, z3.is_ge, z3.is_gt, z3.is_eq)):
+            for child in node.children():
+                found.add(child.get_id())
+                if z3.is_app_of(child, z3.Z3_OP_ITE):
+                    # A number read without its sign.
+                    found.update(part.get_id() for part in child.children())
+        elif z3.is_bool(node) and not z3.is_const(node):
+            stack.extend(node.children())
+    return frozenset(found)
+
+
+def _fits(term: Term) -> Z3:
+    assert term.bits is not None
+    least, greatest = bounds(term.bits)
+    return z3.And(term.raw >= least, term.raw <= greatest)
+
+
+def _may_wrap(term: Term) -> Iterator[tuple[tuple[Z3, ...], Term]]:
+    """The operations that a number is made by and that may wrap, operands first, each with where.
+
+    Of a choice, each side matters only where it is chosen; what the condition is made by does not:
+    it is whatever it is.
+    """
+    seen: set[tuple[int, tuple[int, ...]]] = set()
+
+    def visit(node: Term, where: tuple[Z3, ...]) -> Iterator[tuple[tuple[Z3, ...], Term]]:
+        key = (id(node), tuple(part.get_id() for part in where))
+        if key in seen or node.truth:
+            return
+        seen.add(key)
+        if node.kind == "select":
+            condition, left, right = node.operands
+            yield from visit(left, (*where, condition.z))
+            yield from visit(right, (*where, z3.Not(condition.z)))
+            return
+        for operand in node.operands:
+            yield from visit(operand, where)
+        if node.raw is not None:
+            yield where, node
+
+    yield from visit(term, ())
+
+
+def _width(element: str) -> int:
+    """Bytes of an element, as the IR calls it."""
+    digits = "".join(c for c in element if c.isdigit())
+    if element.startswith("f8"):
+        return 1
+    return max(1, int(digits) // 8) if digits else 0

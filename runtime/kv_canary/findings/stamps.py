@@ -1,0 +1,435 @@
+"""Diagnoses of spots whose stamp itself is not the expected one.
+
+Note [Which test decides]
+Tests that recompute something come first: a stamp's chain hash against the tables and tokens of
+every row, a damaged stamp against the other buffers, which hold the same token, position and chain
+hash. What remains is told from the shape of the damage, and then the diagnosis says "likely".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from kv_canary.findings.diagnosis import Diagnosis, Spot, rows_text, sentence_start
+from kv_canary.findings.finding import Cause, Certainty
+from kv_canary.findings.origin import UNKNOWN_ORIGIN, Origin
+from kv_canary.findings.scene import BYTES, CHAIN, POSITION, TOKEN, Scene, buffers_text, is_blank
+from kv_canary.findings.tables import Stamp, Write, unsigned
+
+_FEW_BITS: Final = 2
+"""Bits of one field that damage flips; two hashes differ in about 32."""
+_ALIGNED_SHARE: Final = 0.9
+"""Share of a row's entries that are aligned to pages where slots are handed out by page."""
+_ROW_SAMPLE: Final = 512
+"""Entries of a row, on each side, that tell whether it is aligned."""
+
+
+def judge_stamp(spot: Spot, scene: Scene, before: Diagnosis | None) -> Diagnosis:
+    """Return why a spot's stamp is not the expected one. Note [Which test decides].
+
+    Args:
+        spot: a spot that fails in more than its chain or its bytes.
+        scene: all spots.
+        before: diagnosis of the position before in the same row, if there is one.
+    """
+    stored = spot.stored
+    is_missing = is_blank(stored)
+    origin = UNKNOWN_ORIGIN
+    if not is_missing:
+        origin = _in_run(spot, scene, scene.origin(spot, stored), before)
+    off_page = _off_page(spot, scene) if origin.kind != "own" else None
+    if off_page is not None:
+        return off_page
+    if is_missing:
+        return judge_blank(spot, scene)
+    if origin.certainty != "certain":
+        damaged = judge_damage(spot, scene)
+        if damaged is not None:
+            return damaged
+        origin = _in_sequence(spot) or origin
+    if origin.kind == "own":
+        return _shifted(spot, scene, stored, origin)
+    misplaced = _misplaced(spot, scene)
+    if misplaced is None and origin.certainty != "certain":
+        misplaced = _found_elsewhere(spot, scene)
+    if misplaced is not None:
+        return misplaced
+    return judge_foreign(spot, scene, origin)
+
+
+def judge_owner(
+    spot: Spot, stamp: Stamp, scene: Scene, *, first_sentence: str, write: Write | None
+) -> Diagnosis:
+    """Return whose stamp came into a slot that a row still reads.
+
+    Args:
+        spot: where it came to be.
+        stamp: the one that came.
+        scene: all spots.
+        first_sentence: how it is known to have come.
+        write: the recorded write that brought it, if one did.
+    """
+    origin = scene.origin(spot, stamp)
+    if origin.kind == "own" or (write is not None and write.row in spot.rows):
+        diagnosis = _shifted(spot, scene, stamp, origin)
+    else:
+        diagnosis = scene.made(
+            spot,
+            Cause.ANOTHER_OWNER,
+            "certain" if write is not None else origin.certainty,
+            [*origin.sentences, *scene.history(spot)],
+            others=origin.rows or ((write.row,) if write is not None else ()),
+        )
+    where, *why = diagnosis.sentences
+    return replace(diagnosis, sentences=(where, first_sentence, *why))
+
+
+def judge_damage(spot: Spot, scene: Scene) -> Diagnosis | None:
+    """Return that a stamp was changed, if it is wrong in some buffers only, or in a few bits."""
+    stored, sound = spot.stored, scene.sound_buffers(spot)
+    if sound:
+        stamp = scene.tables.stamp(spot.group, *sound[0], spot.slot)
+        assert stamp is not None, "it was read a moment ago"
+        bad = ", ".join(sorted({each.launch_tag for each in spot.opening}))
+        sentence = (
+            f"The stamp is as it should be in {buffers_text(sound)}, and differs in what {bad} "
+            f"read: {difference_text(stamp, stored)}. All buffers are stamped alike, so it was "
+            "changed there."
+        )
+        return scene.made(spot, Cause.CHANGED_AFTER_STAMP, "certain", [sentence])
+    first = spot.first
+    if CHAIN not in first.reasons or spot.previous_slot == 0:
+        return None
+    # The expected chain hash is at hand; the other fields are the expected ones already.
+    bits = ((first.expected_aux ^ stored.prev_hash) % 2**64).bit_count()
+    if bits > _FEW_BITS or stored.position != spot.position or TOKEN in first.reasons:
+        return None
+    expected = stored._replace(prev_hash=first.expected_aux)
+    sentence = f"The stamp is almost right: {difference_text(expected, stored)}."
+    return scene.made(spot, Cause.CHANGED_AFTER_STAMP, "certain", [sentence])
+
+
+def differences(expected: Stamp, stored: Stamp) -> list[tuple[str, int, int]]:
+    """Return name, expected and stored value of every field that differs, but for the bytes'."""
+    names = ("token", "position", "chain hash")
+    return [
+        (name, wanted, found)
+        for name, wanted, found in zip(names, expected, stored, strict=False)
+        if wanted != found
+    ]
+
+
+def difference_text(expected: Stamp, stored: Stamp) -> str:
+    """Return how two stamps differ, in words."""
+    texts = []
+    for name, wanted, found in differences(expected, stored):
+        bits = ((wanted ^ found) % 2**64).bit_count()
+        values = (str(found), str(wanted))
+        if name == "chain hash":
+            values = (unsigned(found), unsigned(wanted))
+        count = f"{bits} bit{'' if bits == 1 else 's'}"
+        texts.append(f"{name} {values[0]} instead of {values[1]} ({count})")
+    return ", ".join(texts) or "the hash over the bytes"
+
+
+# Never stamped -----------------------------------------------------------------------------------
+
+
+def judge_blank(spot: Spot, scene: Scene) -> Diagnosis:
+    """Return why a spot has no stamp."""
+    misplaced = _misplaced(spot, scene) or _found_elsewhere(spot, scene)
+    if misplaced is not None:
+        return misplaced
+    sound = scene.sound_buffers(spot)
+    if sound:
+        blank = ", ".join(sorted({each.launch_tag for each in spot.opening}))
+        sentence = (
+            f"The stamp is blank in what {blank} read, and as it should be in "
+            f"{buffers_text(sound)}: it was never made there, or was cleared."
+        )
+        return scene.made(spot, Cause.NEVER_STAMPED, "likely", [sentence])
+    sentences = ["All fields of the stamp are equal, as in a slot that nobody ever stamped."]
+    sentences += _inherited(spot, scene)
+    return scene.made(spot, Cause.NEVER_STAMPED, "certain", sentences)
+
+
+def _inherited(spot: Spot, scene: Scene) -> list[str]:
+    """Return a sentence if a row came with the token instead of writing it."""
+    for row in spot.rows:
+        seen = scene.tables.first_seen(row)
+        if seen is None or scene.tables.write_of(spot.group, row, spot.position) is not None:
+            continue
+        step, prefix = seen
+        if prefix > spot.position:
+            text = (
+                f"Row {row} did not write position {spot.position} in any recorded batch: it came "
+                f"with {prefix} cached tokens in step {step}, as after a prefix hit or a reload."
+            )
+            return [text]
+    return []
+
+
+def _misplaced(spot: Spot, scene: Scene) -> Diagnosis | None:
+    """Diagnose a row whose own token was recorded as stored in another slot.
+
+    Only if nobody wrote to the slot since: else the row may have moved to it, as to a cached page.
+    """
+    tables = scene.tables
+    for row in spot.rows:
+        write = tables.write_of(spot.group, row, spot.position)
+        if write is None or write.slot == spot.slot:
+            continue
+        since = [each.step for each in tables.writers(spot.group, spot.slot)]
+        if all(step < write.step for step in (*since, *tables.captured_steps)):
+            told = (
+                f"Step {write.step} wrote row {row}'s position {spot.position} "
+                f"{_slot_text(write.slot)}; the table says slot {spot.slot}, which no recorded "
+                "batch wrote since."
+            )
+            return _went_elsewhere(spot, scene, write.slot, told)
+    return None
+
+
+def _found_elsewhere(spot: Spot, scene: Scene) -> Diagnosis | None:
+    """Diagnose a row whose own stamp lies in another slot, by what the stamp must be."""
+    for row in spot.rows:
+        token = scene.tables.expected_token(row, spot.position)
+        chain = scene.own_chain(spot.group, row, spot.position)
+        if token is None or chain is None:
+            continue
+        for slot in scene.slots_with_chain(spot.group, chain):
+            stamp = scene.tables.stamp(spot.group, "head", spot.first.half, slot)
+            if slot == spot.slot or stamp is None or stamp[:3] != (token, spot.position, chain):
+                continue
+            if slot and scene.tables.holders(spot.group, slot, spot.position):
+                # Another row has the same tokens, and its own slots for them.
+                continue
+            told = (
+                f"Exactly the stamp that row {row} should have at position {spot.position} is in "
+                f"slot {slot}: it was stored there, or moved from there without its stamp."
+            )
+            return _went_elsewhere(spot, scene, slot, told)
+    return None
+
+
+def _slot_text(slot: int) -> str:
+    return f"into slot {slot}" if slot >= 0 else "nowhere, as its slot was negative"
+
+
+def _went_elsewhere(spot: Spot, scene: Scene, slot: int, told: str) -> Diagnosis:
+    """Return what it means that a row's own token is in another slot than the table's."""
+    stored = spot.stored
+    cause, delta = Cause.NEVER_STAMPED, 0
+    if slot == 0:
+        cause = Cause.PADDING_SLOT
+    elif slot >= scene.group(spot.group).num_slots:
+        cause = Cause.WILD_SLOT
+    elif abs(slot - spot.slot) == 1:
+        cause, delta = Cause.SHIFTED, slot - spot.slot
+    held = "The slot is blank: nobody ever stamped it."
+    if not is_blank(stored):
+        held = (
+            f"What it holds is left over from before: token {stored.token} at position "
+            f"{stored.position}."
+        )
+    return scene.made(
+        spot,
+        cause,
+        "certain",
+        [told, held],
+        misplaced_to=slot,
+        delta=delta,
+        is_leftover=True,
+    )
+
+
+# Shifted -----------------------------------------------------------------------------------------
+
+
+def _in_run(spot: Spot, scene: Scene, origin: Origin, before: Diagnosis | None) -> Origin:
+    """Let the neighbours speak where a stamp alone proves nothing."""
+    stored = spot.stored
+    delta = stored.position - spot.position
+    if origin.certainty == "certain" or origin.kind == "own" or delta == 0:
+        return origin
+    fits = [scene.fits(row, stored) for row in spot.rows]
+    if before is not None and before.stored_delta == delta:
+        if before.cause is Cause.SHIFTED and False not in fits:
+            text = f"Position {spot.position - 1} is off by {delta:+d} as well."
+            return Origin(kind="own", certainty=before.certainty, sentences=(text,))
+        if before.cause is Cause.ANOTHER_OWNER:
+            return replace(origin, kind="other", rows=before.others, certainty="likely")
+    is_run = _has_neighbour(spot, scene, delta)
+    if True in fits and is_run:
+        text = (
+            f"Token {stored.token} is the one expected of {rows_text(spot.rows)} at position "
+            f"{stored.position}, and neighbours are off by {delta:+d} as well."
+        )
+        return Origin(kind="own", certainty="likely", sentences=(text,))
+    if False in fits or origin.rows:
+        return origin
+    if CHAIN not in spot.reasons:
+        text = (
+            f"The stamp continues slot {spot.previous_slot}, as it should, but says position "
+            f"{stored.position}: {delta:+d}."
+        )
+        return Origin(kind="own", certainty="likely", sentences=(text,))
+    if is_run and scene.is_short(spot.group, delta):
+        text = f"Neighbours are off by {delta:+d} as well."
+        return Origin(kind="own", certainty="likely", sentences=(text,))
+    return origin
+
+
+def _in_sequence(spot: Spot) -> Origin | None:
+    """Return that a stamp was written for this place, if nothing but its position is wrong."""
+    first, stored = spot.first, spot.stored
+    is_compared = first.expected_token >= 0 and spot.previous_slot != 0
+    if spot.reasons & ~BYTES != POSITION or not is_compared:
+        return None
+    text = (
+        f"Token {stored.token} is the expected one and the chain hash is right, so it was stamped "
+        f"for this place, but with position {stored.position}."
+    )
+    return Origin(kind="own", certainty="certain", sentences=(text,))
+
+
+def _has_neighbour(spot: Spot, scene: Scene, delta: int) -> bool:
+    return any(
+        other.stored.position - other.position == delta
+        for row in spot.rows
+        for side in (-1, 1)
+        for other in scene.spots_at(spot.group, row, spot.position + side)
+    )
+
+
+def _shifted(spot: Spot, scene: Scene, stamp: Stamp, origin: Origin) -> Diagnosis:
+    delta = stamp.position - spot.position
+    sentences = [
+        sentence_start(
+            f"{rows_text(spot.rows)} finds its own position {stamp.position} where position "
+            f"{spot.position} should be: {delta:+d}."
+        ),
+        *origin.sentences,
+    ]
+    exchanged = [
+        other
+        for row in spot.rows
+        for other in scene.spots_at(spot.group, row, stamp.position)
+        if other.stored.position == spot.position and delta
+    ]
+    if exchanged:
+        sentences.append(
+            f"Position {stamp.position} holds position {spot.position} in turn: two entries of "
+            "the table are exchanged."
+        )
+    sentences += _boundary(spot, scene)
+    return scene.made(spot, Cause.SHIFTED, origin.certainty, sentences, delta=delta)
+
+
+def _boundary(spot: Spot, scene: Scene) -> list[str]:
+    page = scene.page_size(spot.group)
+    if page < 2 or spot.position % page:
+        return []
+    return [f"Position {spot.position} is the first of a page of {page} tokens."]
+
+
+def _off_page(spot: Spot, scene: Scene) -> Diagnosis | None:
+    """Diagnose a table entry that lies one beside its place in a page, among aligned ones."""
+    page = scene.page_size(spot.group)
+    delta = (spot.slot - spot.position + 1) % page - 1
+    if page < 2 or delta not in (-1, 1):
+        return None
+    for row in spot.rows:
+        is_table = scene.tables.slot_at(spot.group, row, spot.position) == spot.slot
+        if not is_table or not _is_aligned(spot, scene, row, page):
+            continue
+        sentence = (
+            f"Row {row}'s slots keep their place in pages of {page}, but slot {spot.slot} of "
+            f"position {spot.position} lies {delta:+d} beside it: the table is off by one."
+        )
+        return scene.made(
+            spot,
+            Cause.SHIFTED,
+            "certain" if page > 2 else "likely",
+            [sentence, *_boundary(spot, scene)],
+            delta=delta,
+        )
+    return None
+
+
+def _is_aligned(spot: Spot, scene: Scene, row: int, page: int) -> bool:
+    """Whether a row's slots but for the spot's keep their positions' places in pages."""
+    first = max(0, spot.position - _ROW_SAMPLE)
+    tables = scene.tables
+    cells = tables.snapshot.req_to_token[row, first : spot.position + _ROW_SAMPLE].tolist()
+    aligned = [
+        (slot - place) % page == 0
+        for place, slot in enumerate((tables.mapped(spot.group, cell) for cell in cells), first)
+        if slot > 0 and place != spot.position
+    ]
+    return len(aligned) > 1 and sum(aligned) >= _ALIGNED_SHARE * len(aligned)
+
+
+# Another owner -----------------------------------------------------------------------------------
+
+
+def judge_foreign(spot: Spot, scene: Scene, origin: Origin) -> Diagnosis:
+    """Return that a stamp is another sequence's, or what is left of one under newer bytes."""
+    stored = spot.stored
+    has_newer_bytes = any(
+        BYTES in each.reasons and (each.reasons != BYTES or spot.reasons == BYTES)
+        for each in spot.opening
+    )
+    if has_newer_bytes and scene.written_meanwhile(spot) is None:
+        sentence = (
+            f"The stamp is left over from token {stored.token} at position {stored.position}, and "
+            "the bytes are not the ones that it was made for: they were written since, and nobody "
+            "stamped them."
+        )
+        return scene.made(
+            spot,
+            Cause.NEVER_STAMPED,
+            "likely",
+            [sentence, *origin.sentences, *_inherited(spot, scene)],
+            is_foreign=True,
+            is_leftover=True,
+        )
+    certainty, sentences = origin.certainty, list(origin.sentences)
+    if origin.kind == "unknown":
+        certainty, text = _unknown_owner(spot, scene)
+        sentences.append(text)
+    return scene.made(
+        spot,
+        Cause.ANOTHER_OWNER,
+        certainty,
+        [*sentences, *scene.history(spot)],
+        others=origin.rows,
+        is_foreign=True,
+        is_leftover=certainty != "certain",
+    )
+
+
+def _unknown_owner(spot: Spot, scene: Scene) -> tuple[Certainty, str]:
+    """Return what can be said of a stamp whose owner is not known, and how sure that is."""
+    stored, tables = spot.stored, scene.tables
+    if spot.reasons & ~BYTES == TOKEN:
+        text = (
+            "Chain hash and position are right, so the tokens before are the same: this is "
+            "another continuation of them"
+        )
+        writes = tables.writers(spot.group, spot.slot)
+        if writes and writes[-1].row in spot.rows:
+            return "likely", (
+                f"{text}. Row {writes[-1].row} itself wrote it in step {writes[-1].step}: a draft "
+                "that was rejected and not rolled back, or an earlier use of the row."
+            )
+        return "likely", f"{text}, or other tokens were announced for the row."
+    text = (
+        f"The stamp is whole, of token {stored.token} at position {stored.position}, and no row's "
+        "table and no recorded batch accounts for it"
+    )
+    has_bytes = any(each.phase != "head" for each in spot.opening)
+    if has_bytes and tables.snapshot.real_kv_mode != "none":
+        return "likely", f"{text}. The bytes hash to it: they are that token's as well."
+    return "possible", f"{text}."

@@ -1,0 +1,191 @@
+"""The canary inside a region that torch.compile traces: one graph, compiled once, in which all is
+found that is found without."""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from kv_canary import CanaryConfig, CanaryError, CanaryLaunchTag
+
+
+@pytest.fixture(scope="module")
+def engine_type():
+    """The small engine, `tests/canary_engine.py`."""
+    path = Path(__file__).parent / "canary_engine.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module.Engine
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    """Every test compiles for itself."""
+    import torch._dynamo
+    from torch.fx.experimental import _config
+
+    torch._dynamo.reset()
+    # Or two sizes that happen to be equal in the first batch would have to be in all.
+    with _config.patch(use_duck_shape=False):
+        yield
+    torch._dynamo.reset()
+
+
+def compiled_engine(engine_type, body, *, backend="eager", fullgraph=True, **settings):
+    """An engine that runs its forward, and poll, as one compiled function; and its compilations."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend(backend)
+    engine = engine_type(**settings)
+    v, canary = engine.v, engine.canary
+
+    def forward(batch, new_v):
+        with canary.forward(**batch):
+            result = body(canary, v, batch, new_v)
+        canary.poll()
+        return result
+
+    forward = torch.compile(forward, backend=counter, fullgraph=fullgraph, dynamic=True)
+
+    def step(work, *, padding=0):
+        # At least two of each: for sizes of one, torch compiles anew.
+        batch = engine.batch(work, padding=padding or 2)
+        engine.write_kv(batch)
+        new_v = torch.randn(len(batch["input_ids"]), v.shape[1]).half()
+        forward(batch, new_v)
+        engine.advance(work)
+
+    engine.step = step
+    return engine, counter
+
+
+def store(canary, v, batch, new_v):
+    """What a model does: it writes V."""
+    v[batch["out_cache_loc"]] = new_v
+    return new_v.sum()
+
+
+def store_in_nested_scopes(canary, v, batch, new_v):
+    with canary.forward(**batch), canary.forward(**batch):
+        return store(canary, v, batch, new_v)
+
+
+def store_behind_a_break(canary, v, batch, new_v):
+    torch._dynamo.graph_break()
+    return store(canary, v, batch, new_v)
+
+
+@pytest.mark.parametrize("body", [store, store_in_nested_scopes])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("window", [0, 6])
+def test_scope_and_poll_break_no_graph_and_are_compiled_once(engine_type, window, backend, body):
+    """`aot_eager` keeps no mutation in place, and hands over the sources in memory of its own."""
+    config = CanaryConfig(mode="collect", real_kv="all", bracket=True)
+    engine, counter = compiled_engine(
+        engine_type, body, backend=backend, config=config, window=window, seed=1
+    )
+    engine.run_randomly(30)
+    assert engine.canary.findings == ()
+    assert counter.frame_count == 1
+    health = engine.canary.health()
+    assert health.forwards == health.forwards_on_device > 20
+    assert engine.canary.snapshot().expected_valid.sum() > 0
+
+    request = next(request for request in engine.running if request.cached)
+    engine.v[request.slots[0], 3] += 1
+    engine.step([(request, 1)])
+    assert [finding.launch_tags for finding in engine.canary.findings] == [("TAIL_V_FULL",)]
+    assert counter.frame_count == 1
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+# Torch's compiler uses what torch has deprecated.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_compiled_to_machine_code_the_same_is_found(engine_type):
+    config = CanaryConfig(mode="collect", real_kv="all", bracket=True)
+    engine, counter = compiled_engine(
+        engine_type, store, backend="inductor", config=config, window=6, seed=1
+    )
+    engine.run_randomly(30)
+    assert engine.canary.findings == ()
+    assert counter.frame_count == 1
+    request = next(request for request in engine.running if request.cached)
+    engine.v[request.slots[0], 3] += 1
+    engine.step([(request, 1)])
+    assert [finding.launch_tags for finding in engine.canary.findings] == [("TAIL_V_FULL",)]
+
+
+def test_scope_around_a_graph_break_goes_on_without_compiling_in_every_step(engine_type):
+    engine, counter = compiled_engine(engine_type, store_behind_a_break, fullgraph=False, seed=1)
+    engine.run_randomly(15)
+    so_far = counter.frame_count
+    engine.run_randomly(15)
+    assert counter.frame_count == so_far
+    health = engine.canary.health()
+    assert health.forwards == health.forwards_on_device > 20
+    assert engine.canary.findings == ()
+
+
+def test_poll_in_a_compiled_region_raises_what_it_finds(engine_type):
+    engine, _ = compiled_engine(engine_type, store, config=CanaryConfig(mode="raise"))
+    request = engine.start(engine.draw(12))
+    engine.step([(request, 8)])
+    engine.canary._state.groups[0].halves[0].tail.view(torch.int64)[request.slots[5], 1] = 99
+    with pytest.raises(CanaryError):
+        engine.step([(request, 1)])
+
+
+@pytest.mark.parametrize("next_one", ["compiled", "plain"])
+def test_graph_that_raises_costs_its_own_forward_alone(engine_type, next_one):
+    engine, _ = compiled_engine(engine_type, store)
+    plain = engine_type.step
+    request = engine.start(engine.draw(16))
+    engine.step([(request, 8)])
+    engine.allocate(request, 2)
+    slots, request.slots[9] = list(request.slots), 1 << 20  # past V, which the model indexes
+    engine.write_kv = lambda batch: None
+    with pytest.raises(IndexError):
+        engine.step([(request, 2)])
+    request.slots = slots
+    del engine.write_kv
+    if next_one == "plain":
+        plain(engine, [(request, 2)])
+    else:
+        engine.step([(request, 2)])
+    engine.step([(request, 1)])
+    health = engine.canary.health()
+    assert (health.forwards, health.forwards_failed, health.forwards_on_device) == (3, 1, 4)
+    # The slot that was out of range is told, and nothing else.
+    rows = engine.canary.snapshot().violations.tolist()
+    assert {(CanaryLaunchTag(row[0]).name, row[1]) for row in rows} == {
+        ("HEAD_K_FULL", 1 << 20),
+        ("HEAD_V_FULL", 1 << 20),
+    }
+
+
+def test_canary_in_off_mode_leaves_nothing_in_a_graph(engine_type):
+    engine, counter = compiled_engine(engine_type, store, config=CanaryConfig(mode="off"), seed=1)
+    engine.run_randomly(20)
+    assert counter.frame_count == 1
+    assert counter.op_count == 2, "more than V's store and a sum"
+
+
+def test_compiled_model_inside_a_plain_scope_is_checked(engine_type):
+    engine = engine_type(seed=1)
+    write = torch.compile(lambda v, slots, new_v: v.index_put_((slots,), new_v), backend="eager")
+
+    def write_kv(batch):
+        engine_type.write_kv(engine, batch)
+        slots = batch["out_cache_loc"]
+        write(engine.v, slots, torch.randn(len(slots), engine.v.shape[1]).half())
+
+    engine.write_kv = write_kv
+    engine.run_randomly(20)
+    assert engine.canary.poll() == ()
+    assert engine.canary.health().forwards > 10
