@@ -32,13 +32,24 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# Two runs: Triton's interpreter is chosen before triton is imported, and its compiler fails under it.
+# Triton's interpreter is chosen before triton is imported, and its compiler fails under it: so these
+# are runs of their own, two at a time.
 test: lint check
-	TRITON_INTERPRET=1 $(BIN)/pytest -q -m "not gpu and not compiles and not soak"
+	@$(MAKE) --no-print-directory -j2 --output-sync=target interpreted generated-tests compiled
+
+.PHONY: interpreted generated-tests compiled
+interpreted: $(STAMP)
+	TRITON_INTERPRET=1 $(BIN)/pytest -q -m "not gpu and not compiles and not soak" tests
+
+generated-tests: $(STAMP)
+	TRITON_INTERPRET=1 $(BIN)/pytest -q -m "not gpu and not compiles and not soak" generated/tests
+
+compiled: $(STAMP)
 	$(BIN)/pytest -q -m "compiles and not soak"
 
 soak: $(STAMP)
 	TRITON_INTERPRET=1 $(BIN)/pytest -q -m "soak and not gpu and not compiles"
+	$(BIN)/pytest -q -m "soak and compiles"
 
 demo: $(STAMP)
 	$(BIN)/python -m kv_canary demo

@@ -242,7 +242,8 @@ def test_explain_without_catalogue_and_codegen_names_the_extra(capsys, monkeypat
             [],
             "command line: the first argument must be a command",
             "nothing",
-            "replay, demo, generate, check, new, explain, --help, --version",
+            "replay, demo, faults, diagnose, generate, check, new, explain, prove, --help, "
+            "--version",
             "kv-canary --help",
         ),
         (
@@ -428,17 +429,20 @@ def test_reader_that_has_gone_is_no_traceback():
 # The demo ----------------------------------------------------------------------------------------
 
 
-def test_demo_shows_a_replay_two_errors_and_an_explanation(capsys):
+def test_demo_shows_a_clean_replay_a_fault_two_errors_and_an_explanation(capsys):
     assert main(["demo"]) == 0
     captured = capsys.readouterr()
     titles = [line for line in captured.out.splitlines() if line.startswith("== ")]
     assert titles == [
-        "== 400 requests of a real chat service on a paged pool, window of 256 tokens",
+        "== 400 requests of a real chat service, a canary in every step, lengths / 64",
+        "== The same, and a fault: slot-shared-other-positions",
         "== A caller's mistake: a verify_capacity that is not the plan's",
         "== Another one: lengths of the wrong dtype",
         "== kv-canary explain plan.verify_capacity_matches_plan",
     ]
-    assert "values with the pool's books: all equal\n" in captured.out
+    assert "\nfound         nothing\n" in captured.out
+    assert "\nfound         1 finding in step " in captured.out
+    assert "\nanother sequence's stamp is in the slot (another_owner, certain)\n" in captured.out
     assert (
         "ContractError: kv-canary: launch_canary_plan_kernels verify_capacity=2048 does not match "
         "verify_plan_out.verify_slot_indices.shape[0]=1024\n"

@@ -813,3 +813,66 @@ def test_names_of_the_package_are_those_that_a_type_checker_sees():
     assert sorted(seen) == sorted(kv_canary.findings.__all__)
     for name in seen:
         assert getattr(kv_canary.findings, name) is not None
+
+
+# Garbage -----------------------------------------------------------------------------------------
+
+
+def garbage(generator, *shape):
+    """Small numbers, wild ones, and those at the edges of int64."""
+    small = torch.randint(-4, 50, shape, generator=generator)
+    wild = torch.randint(-(2**63), 2**63 - 1, shape, generator=generator)
+    edge = torch.tensor([-(2**63), 2**63 - 1, -1, -2, 2**31])[
+        torch.randint(0, 5, shape, generator=generator)
+    ]
+    choice = torch.randint(0, 6, shape, generator=generator)
+    return torch.where(choice == 0, wild, torch.where(choice == 1, edge, small))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_a_snapshot_holds_every_violation_is_in_a_finding(seed):
+    """What the canary reads may be the damaged thing, and so may what it hands on."""
+    generator = torch.Generator().manual_seed(seed)
+    count = 40
+    violations = garbage(generator, count, 8)
+    violations[:, 0] = torch.randint(-1, 14, (count,), generator=generator)
+    violations[:, 7] = torch.randint(1, 256, (count,), generator=generator)
+    evidence = garbage(generator, count, 8)
+    evidence[:, 5] = torch.randint(4, 7, (count,), generator=generator)
+    evidence[:, 7] = 0 if seed % 5 else -1
+    steps = tuple(
+        StepSnapshot(
+            step=number,
+            req_pool_indices=garbage(generator, 6),
+            prefix_lens=garbage(generator, 6),
+            extend_seq_lens=garbage(generator, 6),
+            positions=garbage(generator, 9),
+            out_cache_loc=garbage(generator, 9),
+        )
+        for number in (4, 5)
+    )
+    sound = snapshot_of(window=True)
+    halves = tuple(
+        HalfSnapshot(half=half, head=garbage(generator, 40, 4), tail=garbage(generator, 40, 4))
+        for half in "KV"
+    )
+    snapshot = replace(
+        sound,
+        hash_format="parallel" if seed % 2 else "serial",
+        groups=(
+            replace(sound.groups[0], halves=halves, page_sizes=(4,)),
+            replace(sound.groups[1], mapping=garbage(generator, 40)),
+        ),
+        req_to_token=garbage(generator, 5, 6).to(torch.int32),
+        violations=violations,
+        evidence=evidence,
+        violation_count=count,
+        steps=steps if seed % 3 else (),
+        expected_tokens=garbage(generator, 5, 6).to(torch.int32) if seed % 4 else None,
+        expected_valid=garbage(generator, 5) if seed % 4 else None,
+    )
+    findings = find(snapshot)
+    found = {violation.index for finding in findings for violation in finding.violations}
+    assert found == set(range(count))
+    assert json.loads(report_json(findings, snapshot))["violations_recorded"] == count
+    assert report_text(findings, snapshot)

@@ -622,7 +622,7 @@ def test_stale_prefix_is_told_from_a_slot_handed_out_twice():
     assert (finding.requests, finding.other_requests) == ((LATER,), (OTHER,))
     assert (
         "Row 5 did not write position 0: it came with 16 cached tokens in step 8, after the slot "
-        "was rewritten in step 7: the prefix outlived its slots (stale prefix)."
+        "was rewritten in step 7, as with a prefix that outlived its slots (stale prefix)."
     ) in finding.evidence
 
 
@@ -632,9 +632,36 @@ def test_late_write_is_told_from_a_slot_handed_out_twice():
     finding = only_finding(made)
     assert (finding.requests, finding.other_requests) == ((A, OTHER), (A,))
     assert (
-        "Row 4 wrote position 4 there in step 7, and row 1 wrote over it in step 8: row 1 does not "
-        "hold the slot now, so its write came late (late write)."
+        "Row 4 wrote position 4 there in step 7, and row 1 wrote over it in step 8: row 1 "
+        f"maps position 24 to slot {made.slot(A, 24)} now, so that write went astray, or came late "
+        "(late write)."
     ) in finding.evidence
+
+
+def test_draft_that_stayed_is_told_from_another_request():
+    made = world()
+    draft_that_was_rejected_and_stayed(made)
+    finding = only_finding(made)
+    assert (finding.certainty, finding.other_requests) == ("likely", ())
+    assert finding.evidence[1] == (
+        "Chain hash and position are right, so the tokens before are the same, and this is another "
+        "continuation of them: row 2 itself wrote it in step 7, as a draft that was rejected and "
+        "not rolled back, or in an earlier use of the row."
+    )
+    assert finding.advice.startswith("Look at the code that rolls back drafts after a rejection")
+
+
+def test_slot_that_was_replaced_unseen_is_shown_by_the_one_behind_it():
+    made = world(tokens=False)
+    slots_handed_to_two_requests_at_the_same_positions_without_token_check(made)
+    finding = only_finding(made)
+    assert (finding.certainty, finding.other_requests) == ("certain", (OTHER,))
+    assert str(finding.positions) == "19"
+    assert finding.evidence[0].startswith(f"Row 2, position 20, slot {made.slot(B, 20)} (step 8, ")
+    assert finding.evidence[1] == (
+        f"Slot {made.slot(B, 20)} does not continue slot {made.slot(B, 19)}, before it; it holds "
+        f"token {made.stamp(B, 19)[0]} at position 19."
+    )
 
 
 def test_missing_token_and_the_slot_it_went_to_are_one_finding():

@@ -1,5 +1,6 @@
 """Clean replays with a canary in every step: nothing is ever found, and a lot was checked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ WHOLE_TRACE = (
 @pytest.mark.parametrize("seed", range(6))
 def test_clean_replay_of_a_small_trace_finds_nothing(seed):
     settings, options = small_settings(None, seed)
+    settings = replace(settings, pool_slots=320)
     summary = replay_with_canary(small_trace(seed), settings, options)
     assert summary.findings == ()
     assert summary.requests == 24
@@ -41,7 +43,14 @@ def test_clean_replay_with_sweeps_finds_nothing(window):
 @pytest.mark.parametrize(("window", "seed"), [(0, 0), (64, 1)])
 def test_clean_replay_of_the_real_slice_finds_nothing(window, seed):
     trace = read_trace(SHIPPED_SLICE, limit=60)
-    settings = ReplaySettings(scale=128, window=window, seed=seed, pool_slots=2048, max_batch=32)
+    settings = ReplaySettings(
+        scale=128,
+        window=window,
+        seed=seed,
+        pool_slots=2048,
+        window_pool_slots=1536,
+        max_batch=32,
+    )
     options = CanaryOptions(real_kv="all", drafts=1)
     summary = replay_with_canary(trace, settings, options)
     assert summary.findings == ()
@@ -68,7 +77,9 @@ def test_equal_seeds_give_equal_replays():
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("window", [0, 64])
 def test_clean_replay_of_the_whole_trace_finds_nothing(window, seed):
-    settings = ReplaySettings(scale=128, window=window, seed=seed, pool_slots=8192)
+    settings = ReplaySettings(
+        scale=128, window=window, seed=seed, pool_slots=8192, window_pool_slots=4096
+    )
     options = CanaryOptions(real_kv="all", drafts=1, sweep_every=50)
     summary = replay_with_canary(read_trace(WHOLE_TRACE), settings, options)
     assert summary.findings == ()

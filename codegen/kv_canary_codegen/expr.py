@@ -662,6 +662,13 @@ class Parser:
                 length=len(token.text),
                 allowed=" · ".join(f"{symbol.name} == {member}" for member in symbol.members),
             )
+        if symbol.kind is Kind.LIST:
+            raise ExprError(
+                f"`{symbol.name}` is a list, and no number",
+                start=token.start,
+                length=len(token.text),
+                allowed=f"count({symbol.name})",
+            )
         return Name(symbol.name, symbol.kind)
 
     def _stretch(self, start: int, end: int) -> tuple[int, int]:

@@ -1780,7 +1780,7 @@ class _KernelReader:
             entries.get("values", (None, None))[1], "`values`"
         ).items():
             items = self.spec.items(listing, f"`{name}`")
-            numbers = tuple(self.spec.integer(item, f"a value of `{name}`", 1) for item in items)
+            numbers = tuple(self._number(item, f"a value of `{name}`", 1) for item in items)
             if len(numbers) != len(up_to) and up_to:
                 self.problems.report(
                     listing.span,
@@ -1806,16 +1806,35 @@ class _KernelReader:
                 num_warps = numbers
                 continue
             values.append((name, numbers))
+        # A constant for the last bound may be smaller than bounds before it: those have no use.
+        kept = [i for i, bound in enumerate(up_to) if bound < up_to[-1]] + [len(up_to) - 1]
+        if any(len(numbers) != len(up_to) for _, numbers in values) or not up_to:
+            kept = []
+
+        def of_kept(numbers: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(numbers[i] for i in kept) if numbers else ()
+
         return Classes(
-            variable=variable, of=of, up_to=up_to, values=tuple(values), num_warps=num_warps
+            variable=variable,
+            of=of,
+            up_to=of_kept(up_to),
+            values=tuple((name, of_kept(numbers)) for name, numbers in values),
+            num_warps=of_kept(num_warps) if len(num_warps) == len(up_to) else (),
         )
+
+    def _number(self, node: Node, what: str, fallback: int) -> int:
+        """A literal integer, or a constant by its name."""
+        constant = self.spec.constants.get(node.text) if isinstance(node, Scalar) else None
+        return self.spec.integer(node, what, fallback) if constant is None else constant.value
 
     def _increasing(self, node: Node | None) -> tuple[int, ...]:
         """Bounds of classes, the smallest first; four classes at most."""
         items = self.spec.items(node, "`up_to`")
-        numbers = tuple(self.spec.integer(item, "a bound") for item in items)
+        numbers = tuple(self._number(item, "a bound", 0) for item in items)
         if isinstance(node, SequenceNode) and not (
-            1 <= len(numbers) <= _MAX_CLASSES and all(low < high for low, high in pairwise(numbers))
+            1 <= len(numbers) <= _MAX_CLASSES
+            and all(low < high for low, high in pairwise(numbers[:-1]))
+            and (numbers[-1:] > numbers[-2:-1] or _is_constant(items[-1], self.spec.constants))
         ):
             self.problems.report(
                 node.span,
@@ -2896,6 +2915,10 @@ def dimension_names(node: Node | None) -> list[str]:
     match = _TENSOR.fullmatch(node.text) if isinstance(node, Scalar) else None
     words = [part.strip() for part, _ in _split(match.group("dims"), 0)] if match else []
     return [word for word in words if _WORD.fullmatch(word) and word not in _NO_NAMES]
+
+
+def _is_constant(node: Node, constants: Mapping[str, ConstantDef]) -> bool:
+    return isinstance(node, Scalar) and node.text in constants
 
 
 def _minimums(arguments: Iterable[Argument], rules: Iterable[Rule]) -> dict[tuple[str, int], int]:

@@ -108,6 +108,12 @@ class Renderer:
                 header_md=f"<!-- {first} -->\n<!-- {second} -->",
                 project=self.spec.project,
                 placed=layout.placed,
+                statement=layout.statement,
+                imported=layout.imported,
+                laid_out=layout.item,
+                call=_call,
+                spread=_spread,
+                literals=_literals,
                 docstring=_docstring,
                 literal=layout.literal,
                 **names,
@@ -172,7 +178,7 @@ class Renderer:
 
     def _rules(self) -> str:
         guards = [
-            (kernel.stem, views.kernel_view(kernel, self.spec).guards)
+            (kernel.stem, [_guard_text(g) for g in views.kernel_view(kernel, self.spec).guards])
             for kernel in self.spec.kernels
         ]
         return self._render(
@@ -185,7 +191,6 @@ class Renderer:
             escaped=_escaped,
             entry=_entry,
             implied_entry=_implied_entry,
-            guard_entry=_guard_entry,
         )
 
     def _rules_page(self) -> str:
@@ -206,8 +211,6 @@ class Renderer:
             "validator.py.jinja",
             kernel.spec_path,
             validator=views.validator_view(kernel, self.spec),
-            call=_call,
-            literals=lambda names: [layout.literal(name) for name in names],
         )
 
     def _launcher(self, kernel: Kernel) -> str:
@@ -227,12 +230,8 @@ class Renderer:
             kernel.spec_path,
             launcher=view,
             details=details,
-            call=_call,
             keywords=lambda names: [f"{name}={name}" for name in names],
-            literals=lambda names: [layout.literal(name) for name in names],
-            variant_entry=_variant_entry,
-            condition=_condition,
-            binding=_binding,
+            variants=[_variant(named, warps) for named, warps in view.variants],
             comment=lambda names: layout.commented(", ".join(names) + "."),
         )
 
@@ -249,7 +248,6 @@ class Renderer:
             dictionary=_dictionary,
             message_literal=_message_literal,
             list_literal=_list_literal,
-            assert_statement=_assert_statement,
             sizes=layout.call("SIZES: list[str] = [", sizes, "]", indent=0),
             outputs_only=layout.call("OUTPUTS: list[str] = [", outputs_only, "]", indent=0),
             ensured=ensured,
@@ -263,9 +261,8 @@ class Renderer:
             ),
             enums_used=any(s.enum for s in kernel.scalars),
             lists=kernel.lists,
-            call=_call,
             struct_names=views.structs_of(kernel),
-            imported=[
+            helpers=[
                 name
                 for name in ("nondecreasing", "same_rows", "unchanged")
                 if name in ensured or (name == "same_rows" and view.unordered)
@@ -282,6 +279,14 @@ class Renderer:
 
 def _call(head: str, items: list[str], tail: str, indent: int) -> str:
     return layout.call(head, items, tail, indent=indent)
+
+
+def _spread(head: str, items: list[str], tail: str, indent: int) -> str:
+    return layout.spread(head, items, tail, indent=indent)
+
+
+def _literals(names: Iterable[str]) -> list[str]:
+    return [layout.literal(name) for name in names]
 
 
 def _docstring(first: str, rest: str = "", indent: int = 0) -> str:
@@ -319,30 +324,14 @@ def _implied_entry(rule: views.ImpliedView) -> str:
     return layout.call(head, [layout.literal(a) for a in arguments], "),", indent=4)
 
 
-def _variant_entry(named: tuple[tuple[str, int], ...], warps: int) -> str:
+def _variant(named: tuple[tuple[str, int], ...], warps: int) -> str:
     constants = ", ".join(f"{layout.literal(name)}: {value}" for name, value in named)
-    return layout.call("(", ["{" + constants + "}", str(warps)], "),", indent=12)
+    return f"({{{constants}}}, {warps})"
 
 
-def _condition(text: str) -> str:
-    """An `if` of a function's body, broken at its `and`s where it is long."""
-    line = f"if {text}:"
-    if len(line) + 4 <= layout.WIDTH:
-        return line
-    return layout.chain("and", text.split(" and "), indent=4, head="if (", tail="):")
-
-
-def _binding(name: str, value: str) -> str:
-    """A variable of a function's body, in parentheses where it is long."""
-    line = f"{name} = {value}"
-    if len(line) + 4 <= layout.WIDTH:
-        return line
-    return layout.operands(f"{name} = (\n    {value}\n)", 4)
-
-
-def _guard_entry(guard: views.GuardView) -> str:
+def _guard_text(guard: views.GuardView) -> str:
     arguments = [guard.argument, guard.index, guard.extent, guard.name]
-    return layout.call("Guard(", [layout.literal(a) for a in arguments], "),", indent=8)
+    return f"Guard({', '.join(_literals(arguments))})"
 
 
 def _dictionary(items: tuple[str, ...], indent: int) -> str:
@@ -358,11 +347,6 @@ def _message_literal(message: str, indent: int) -> str:
 
 def _list_literal(items: str, indent: int) -> str:
     return layout.call("[", [i for i in items.split(", ") if i], "]", indent=indent + 1)
-
-
-def _assert_statement(assertion: str, indent: int) -> str:
-    line = f"assert {assertion}"
-    return line if indent + len(line) <= layout.WIDTH else f"assert (\n    {assertion}\n)"
 
 
 __all__ = ["HEADER_MARK", "Renderer", "RuleText"]

@@ -879,7 +879,7 @@ class Search:
         absent = tensor.optional and tensor.path not in plan.given
         if number >= 0 and not absent:
             yield replace(plan, sizes={**plan.sizes, name: number})
-        else:
+        elif tensor.item is None:  # Of an item of a list, nobody can give a size by hand.
             yield replace(plan, explicit={**plan.explicit, name: number})
 
     def _cost(self, plan: Plan) -> int:

@@ -68,6 +68,16 @@ STAGE_WORDS = {
 }
 
 
+class CodePrinter(PythonPrinter):
+    """Shows Python as a linter wants it: each `and` in an `or` in parentheses."""
+
+    def _child(self, expr: Expr, needed: int) -> str:
+        return super()._child(expr, _TIGHTER_THAN_AND if needed == _TIGHTER_THAN_OR else needed)
+
+
+_TIGHTER_THAN_OR, _TIGHTER_THAN_AND = 11, 21
+
+
 # Kernels: parameters, guards, memory accesses.
 
 
@@ -168,16 +178,13 @@ def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> Acc
             continue
         index = access.indices[axis]
         extent = printer.show(tensor.extent(axis))
+        reached = width is not None and axis == tensor.type.rank - 1
+        end = f"{index} + {width} <=" if reached else f"{index} <"
         guards.append(
             GuardView(
                 name=guard,
-                statement=layout.conjunction(
-                    f"{guard} = ",
-                    f"{index} >= 0",
-                    f"{index} + {width} <= {extent}"
-                    if width and axis == tensor.type.rank - 1
-                    else f"{index} < {extent}",
-                    indent=len(access.indent),
+                statement=layout.statement(
+                    f"{guard} = ({index} >= 0) & ({end} {extent})", len(access.indent)
                 ),
                 argument=tensor.path,
                 index=index,
@@ -195,9 +202,13 @@ def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> Acc
         joined = " & ".join(masks)
         # Triton's interpreter takes a block `&` a scalar condition for an integer, and refuses it
         # as a mask; compared with 0 it is a condition again, and the compiler folds it away.
-        mask = f"({joined}) != 0" if len(masks) > 1 else joined
+        if access.span is not None:
+            # Nor does it take a scalar for the mask of a block.
+            joined = f"tl.full([{access.span}], 1, tl.int1) & {joined}"
+        is_joined = len(masks) > 1 or access.span is not None
+        mask = f"({joined}) != 0" if is_joined else joined
         if access.columns is not None:
-            mask = f"({mask})[:, None]" if len(masks) > 1 else f"{mask}[:, None]"
+            mask = f"({mask})[:, None]" if is_joined else f"{mask}[:, None]"
         arguments.append(f"mask={mask}")
     if access.operation == "load" and masks:
         arguments.append(f"other={access.other}")
@@ -215,8 +226,8 @@ def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> Acc
     )
     domain = None
     if access.operation == "load" and tensor.values is not None and access.checks_domain:
-        condition = TritonPrinter(identifiers={"it": access.target}).show(tensor.values.expr)
-        domain = f"{access.target}_in_domain = {condition}"
+        condition = TritonPrinter(identifiers={"it": access.target or ""}).show(tensor.values.expr)
+        domain = layout.statement(f"{access.target}_in_domain = {condition}", len(access.indent))
     return AccessView(
         guards=tuple(guards),
         target=access.target,
@@ -443,14 +454,9 @@ def struct_locals(kernel: Kernel, words: set[str]) -> tuple[tuple[str, str], ...
                     some = f"{whole.name}[{item}] if len({whole.name}) > {item} else None"
                     found.append((name, some))
                 tensors = {t.identifier for t in whole.tensors}
-                found += [
-                    (
-                        identifier,
-                        f"{None if identifier in tensors else 0} if {name} is None "
-                        f"else {name}.{field}",
-                    )
-                    for identifier, _, field in own
-                ]
+                for identifier, _, field in own:
+                    absent = None if identifier in tensors else 0
+                    found.append((identifier, f"{absent} if {name} is None else {name}.{field}"))
     return tuple(found)
 
 
@@ -470,7 +476,7 @@ def launch_printer(kernel: Kernel) -> PythonPrinter:
         identifiers[size] = (
             f"(0 if {tensor.identifier} is None else {shape})" if tensor.optional else shape
         )
-    return PythonPrinter(identifiers=identifiers, optional=optional)
+    return CodePrinter(identifiers=identifiers, optional=optional)
 
 
 def launch_sizes(kernel: Kernel, words: set[str]) -> tuple[tuple[str, str], ...]:
@@ -505,10 +511,13 @@ class KernelView:
 def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
     """What the kernel template prints."""
     wide = frozenset(kernel.wide)
-    by_line = {access.first_line: access_view(access, wide) for access in kernel.body.accesses}
-    lines: list[str | AccessView] = [
-        by_line.get(number, line) for number, line in enumerate(kernel.body.lines)
-    ]
+    lines: list[str | AccessView] = []
+    begin = 0
+    for access in sorted(kernel.body.accesses, key=lambda access: access.first_line):
+        lines += layout.block(kernel.body.lines[begin : access.first_line])
+        lines.append(access_view(access, wide))
+        begin = access.first_line + 1
+    lines += layout.block(kernel.body.lines[begin:])
     while lines and lines[-1] == "":
         lines.pop()
     parameters = parameters_of(kernel, spec)
@@ -542,7 +551,7 @@ def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
         constants=tuple(c.name for c in spec.constants if c.name in words),
         blocks=tuple(b for b in kernel.blocks if b[0] in words),
         choices=tuple(c for c in choices if c[0] in words),
-        helpers=kernel.body.helpers,
+        helpers="\n".join(layout.block(kernel.body.helpers.split("\n"))),
         parameters=parameters,
         unspecialized=layout.call("UNSPECIALIZED = [", names, "]", indent=0),
         lines=tuple(lines),
@@ -632,7 +641,8 @@ class ValidatorView:
     structs: tuple[str, ...]
     enums: tuple[str, ...]
     constants: tuple[str, ...]
-    dtypes: tuple[str, ...]
+    torch_names: tuple[str, ...]
+    """What is imported out of torch."""
     errors: tuple[str, ...]
     """Rules that raise a TypeError as well."""
 
@@ -661,19 +671,22 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
     enums = {s.enum for s in kernel.scalars if s.enum} | {
         e.name for e in spec.enums if re.search(rf"\b{e.name}\.", text)
     }
+    signature = signature_of(kernel)
+    fields = struct_locals(
+        kernel,
+        {t.identifier for t in kernel.tensors}
+        | {s.name for s in kernel.scalars}
+        | {whole.name for whole in kernel.lists}
+        | set(re.findall(r"\w+", fast.last)),
+    )
+    has_tensor = bool(fields) or any(item.annotation in _TENSORS for item in signature)
     return ValidatorView(
         stem=kernel.stem,
         launcher=kernel.launcher,
-        signature=signature_of(kernel),
+        signature=signature,
         sizes=tuple((s, "bool | None" if s in flags else "int | None") for s in sizes),
         no_sizes=_no_sizes(sizes),
-        fields=struct_locals(
-            kernel,
-            {t.identifier for t in kernel.tensors}
-            | {s.name for s in kernel.scalars}
-            | {whole.name for whole in kernel.lists}
-            | set(re.findall(r"\w+", fast.last)),
-        ),
+        fields=fields,
         first_terms=fast.first,
         field_terms=fast.fields,
         tensor_terms=fast.tensors,
@@ -685,19 +698,24 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
         enums=tuple(sorted(enums)),
         constants=tuple(constants),
         errors=_errors(kernel, checks),
-        dtypes=tuple(
-            sorted(
+        torch_names=(
+            *(["Tensor"] if has_tensor else []),
+            *sorted(
                 "bool as torch_bool" if t is Dtype.BOOL else t.value
                 for t in {tensor.type.dtype for tensor in kernel.tensors}
                 if t is not Dtype.BYTES
-            )
+            ),
         ),
     )
 
 
+_TENSORS = ("Tensor", "Tensor | None")
+"""Annotations of tensors that a caller passes."""
+
+
 def _no_sizes(sizes: tuple[str, ...]) -> str:
     """A chain of `is`: None only where no size is given; one load and one test a size."""
-    return layout.chain("is", [*sizes, "None"], indent=4, head="derived = (", tail=")")
+    return layout.statement(f"derived = {' is '.join([*sizes, 'None'])}", 4)
 
 
 def _dtype_name(tensor: TensorArgument) -> str:
@@ -737,11 +755,11 @@ class _Fast:
                 last.append(f"# {check.id}\n{term}")
             else:
                 last[same] = f"# {check.id}\n{last[same]}"
-        self.last = layout.chain(
-            "and", [t for t in last if t] or ["True"], indent=8, head="return (", tail=")"
-        )
-        later = "\n".join([*self.bindings, self.last])
-        self.tensors = self._condition([self._read_once(term, terms, later) for term in terms])
+        later = "\n".join([*self.bindings, *last])
+        terms = [self._read_once(term, terms, later) for term in terms]
+        # Where nothing else is asked, the answer is what is asked of the tensors.
+        self.tensors = self._condition(terms) if last else ""
+        self.last = layout.chain("and", last or terms, indent=8, head="return (", tail=")")
         self.certain = (
             layout.commented(
                 "Certain where no size is given: " + ", ".join(skipped) + ".", indent=8
@@ -782,7 +800,8 @@ class _Fast:
             terms.append(f"{whole.name}.__class__ in (tuple, list)")
             for item in range(whole.at_most):
                 name = f"{whole.item}_{item}"
-                terms.append(f"({name} is None or {name}.__class__ is {whole.struct})")
+                there = f"len({whole.name}) <= {item}"
+                terms.append(f"({there} or {name}.__class__ is {whole.struct})")
         return terms
 
     def _scalar_terms(self, scalar: ScalarArgument) -> list[str]:
@@ -791,7 +810,9 @@ class _Fast:
         match scalar.kind:
             case ScalarKind.INT:
                 exact = f"{name}.__class__ is int"
-                terms = [f"({exact} or isinstance({name}, {scalar.enum}))" if scalar.enum else exact]
+                terms = [
+                    f"({exact} or isinstance({name}, {scalar.enum}))" if scalar.enum else exact
+                ]
                 if name not in extents:  # An extent that it must equal is in range.
                     terms.append(f"{-(2**63)} <= {name} <= {2**63 - 1}")
                 return terms
@@ -805,10 +826,8 @@ class _Fast:
                     return [f"isinstance({name}, {scalar.enum})"]
                 members = self.spec.enum(scalar.enum or "").members
                 values = ", ".join(str(value) for _, value, _ in members)
-                return [
-                    f"(\n    isinstance({name}, {scalar.enum})\n"
-                    f"    or ({name}.__class__ is int and {name} in ({values}))\n)"
-                ]
+                plain = f"{name}.__class__ is int and {name} in ({values})"
+                return [f"(isinstance({name}, {scalar.enum}) or ({plain}))"]
 
     def _tensor_terms(
         self,
@@ -855,10 +874,7 @@ class _Fast:
             return ""
         if len(terms) == 1:
             return f"({name} is None or {terms[0]})"
-        inner = layout.chain("and", terms, indent=16, head="or (", tail=")").removeprefix("or ")
-        if "\n" not in inner:
-            return layout.chain("or", [f"{name} is None", inner], indent=12, head="(", tail=")")
-        return f"(\n    {name} is None\n" + layout.placed(f"or {inner}", 4) + "\n)"
+        return f"({name} is None or ({' and '.join(terms)}))"
 
     def _bindings(self, binders: dict[str, tuple[TensorArgument, int]]) -> list[str]:
         text = " ".join(
@@ -886,14 +902,14 @@ class _Fast:
         for derived in self.kernel.derived:
             if derived.name in needed:
                 found.append(f"{derived.name} = {self._printer().show(derived.expr)}")
-        return found
+        return [layout.statement(binding, 8) for binding in found]
 
     def _printer(self, given: tuple[str, ...] = ()) -> PythonPrinter:
         shaped = {
             t.path: f"{t.identifier}{'_shape' if t.item is None else '.shape'}"
             for t in self.kernel.tensors
         }
-        return PythonPrinter(
+        return CodePrinter(
             identifiers=_identifiers(self.kernel),
             optional=frozenset(
                 t.path for t in self.kernel.tensors if t.optional and t.path not in given
@@ -914,15 +930,7 @@ class _Fast:
         require = _without_certain_bound(rule.require, self.kernel)
         if isinstance(require, language.Implies):
             require = language.Either((language.denied(require.left), require.right))
-        if isinstance(require, language.Either):
-            terms = [printer.show(item) for item in require.items]
-            line = f"({' or '.join(terms)})"
-            if len(line) + 16 <= layout.WIDTH:
-                return line
-            return "\n".join(
-                ["(", f"    {terms[0]}", *(f"    or {term}" for term in terms[1:]), ")"]
-            )
-        return printer.show(require)
+        return _in_chain(require, printer)
 
 
 def _identifiers(kernel: Kernel) -> dict[str, str]:
@@ -1022,9 +1030,7 @@ class _Inspection:
             arguments = [whole.name, str(tensor.item)]
             arguments += [layout.literal(tensor.path.rpartition(".")[2])]
             arguments += [layout.literal(tensor.called)]
-            found.append(
-                self._call("item_tensor", *arguments, target=f"{tensor.identifier} = ")
-            )
+            found.append(self._call("item_tensor", *arguments, target=f"{tensor.identifier} = "))
         for scalar in whole.scalars:
             arguments = [whole.name, str(scalar.item), layout.literal(scalar.field)]
             found.append(self._call("item_integer", *arguments, target=f"{scalar.name} = "))
@@ -1119,7 +1125,7 @@ class _Inspection:
         return f"None if {condition} else {shown}"
 
     def _printer(self, given: tuple[str, ...] = ()) -> PythonPrinter:
-        return PythonPrinter(
+        return CodePrinter(
             identifiers=_identifiers(self.kernel),
             optional=frozenset(
                 t.path for t in self.kernel.tensors if t.optional and t.path not in given
@@ -1132,9 +1138,7 @@ class _Inspection:
             if tensor.item is not None:
                 bytes_of = ", in_bytes=True" if tensor.type.dtype is Dtype.BYTES else ""
                 last = bytes_of if axis == tensor.type.rank - 1 else ""
-                found.append(
-                    f"{size} = inspection.item_extent({tensor.identifier}, {axis}{last})"
-                )
+                found.append(f"{size} = inspection.item_extent({tensor.identifier}, {axis}{last})")
                 continue
             arguments = [
                 layout.literal(size),
@@ -1159,7 +1163,8 @@ class _Inspection:
                 )
             head = _if(conditions)
             value = self._printer().show(derived.expr)
-            found.append(f"{head}\n    {derived.name} = {value}")
+            body = layout.statement(f"{derived.name} = {value}", 8)
+            found.append(f"{head}\n{layout.placed(body, 4)}")
         return found
 
     def _written(self, check: Check) -> str:
@@ -1210,12 +1215,9 @@ class _Inspection:
                 found.append(f"{node.tensor} given: {{{identifier} is not None}}")
         actual = ", ".join(dict.fromkeys(found))
         arguments = [layout.literal(rule.id), layout.literal(rule.argument), message]
-        expected = layout.string(language.WordsPrinter().show(rule.require), indent=12, tail=",")
-        arguments.append(_keyword("expected", expected))
+        arguments.append(_keyword("expected", language.WordsPrinter().show(rule.require)))
         if actual:
-            arguments.append(
-                _keyword("actual", layout.string(actual, indent=16, tail=",", prefix="f"))
-            )
+            arguments.append(_keyword("actual", actual, prefix="f"))
         lines = ["inspection.broken("] + [
             layout.placed(argument, 4) + "," for argument in arguments
         ] + [")"]  # fmt: skip
@@ -1227,18 +1229,18 @@ def _in_chain(item: Expr, printer: PythonPrinter) -> str:
     return f"({shown})" if isinstance(item, language.Either | language.Implies) else shown
 
 
-def _if(terms: list[str]) -> str:
-    """An `if` at the indentation of a function, parenthesised only when it is broken."""
-    line = f"if {' and '.join(terms)}:"
-    if len(line) + 4 <= layout.WIDTH:
-        return line
-    return "\n".join(["if (", f"    {terms[0]}", *(f"    and {t}" for t in terms[1:]), "):"])
+def _if(terms: list[str], indent: int = 4) -> str:
+    """An `if` that asks for all of its terms."""
+    return layout.statement(f"if {' and '.join(terms)}:", indent)
 
 
-def _keyword(name: str, text: str) -> str:
-    if "\n" not in text and len(text) + len(name) + 14 <= layout.WIDTH:
-        return f"{name}={text}"
-    return f"{name}=(\n{layout.placed(text, 4)}\n)"
+def _keyword(name: str, text: str, *, indent: int = 8, prefix: str = "") -> str:
+    """A string that a keyword passes, in a call at an indentation, broken where it is long."""
+    one = layout.string(text, indent=indent + 5 + len(name), tail=",", prefix=prefix)
+    if "\n" not in one and indent + 5 + len(name) + len(one) <= layout.WIDTH:
+        return f"{name}={one}"
+    pieces = layout.string(text, indent=indent + 8, prefix=prefix)
+    return f"{name}=(\n{layout.placed(pieces, 4)}\n)"
 
 
 def _f_string(
@@ -1301,7 +1303,7 @@ class LauncherView:
     grid: str
     values: tuple[str, ...]
     variant: str
-    pointers: tuple[tuple[str, str], ...]
+    pointers: tuple[str, ...]
     """Element type, and what says whether the tensor is given."""
     optional: tuple[str, ...]
     """Names of the optional tensors that the kernel uses."""
@@ -1369,7 +1371,7 @@ def launcher_view(kernel: Kernel, spec: Spec) -> LauncherView:
             + [p.value for p in parameters if p.constexpr],
         ),
         pointers=tuple(
-            (f"torch.{_dtype_of(p, kernel)}", p.value if p.optional else "True")
+            f"(torch.{_dtype_of(p, kernel)}, {p.value if p.optional else True})"
             for p in parameters
             if p.pointer
         ),
@@ -1433,11 +1435,7 @@ def _warps(kernel: Kernel) -> str:
 
 
 def _tuple(head: str, items: list[str]) -> str:
-    if len(items) == 1:
-        line = f"{head}{items[0]},),"
-        fits = "\n" not in line and len(line) + 8 <= layout.WIDTH
-        return line if fits else f"{head}\n{layout.placed(items[0], 4)},\n),"
-    return layout.call(head, items, "),", indent=8)
+    return layout.item(f"({', '.join(items)}{',' if len(items) == 1 else ''})", 8, lead=head[:-1])
 
 
 def _dtype_of(parameter: ParameterView, kernel: Kernel) -> str:
@@ -1556,7 +1554,7 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     fields = []
     terms = []
     for field in struct.tensors:
-        printer = PythonPrinter()
+        printer = CodePrinter()
         dims = [_operand_sum(printer.show(dim.expr)) for dim in field.type.dims]
         shape = f"({', '.join(printer.show(d.expr) for d in field.type.dims)}"
         shape += ",)" if len(dims) == 1 else ")"
@@ -1598,31 +1596,28 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
     for rule in struct.rules:
         names = language.names_in(rule.require)
         needs = [f"{name}_int is not None" for name in names]
-        printer = PythonPrinter(identifiers={name: f"{name}_int" for name in names})
+        printer = CodePrinter(identifiers={name: f"{name}_int" for name in names})
         printed = _in_chain(language.denied(rule.require), printer)
         message = layout.string(
-            _f_string(rule.message, PythonPrinter()), indent=12, tail=",", prefix="f"
+            _f_string(rule.message, CodePrinter()), indent=12, tail=",", prefix="f"
         )
         arguments = [
             layout.literal(rule.id),
             layout.literal(rule.argument),
             message,
-            _keyword(
-                "expected",
-                layout.string(language.WordsPrinter().show(rule.require), indent=12, tail=","),
-            ),
-            'actual=f"' + ", ".join(f"{name}={{{name}}}" for name in names) + '"',
+            _keyword("expected", language.WordsPrinter().show(rule.require), indent=12),
+            _keyword("actual", ", ".join(f"{n}={{{n}}}" for n in names), indent=12, prefix="f"),
         ]
         body = "\n".join(
             ["inspection.broken(", *(layout.placed(a, 4) + "," for a in arguments), ")"]
         )
-        inspection.append(f"if {' and '.join([*needs, printed])}:\n{layout.placed(body, 4)}")
+        inspection.append(f"{_if([*needs, printed], indent=8)}\n{layout.placed(body, 4)}")
     for name, _ in struct.sizes:
         if name not in required:
             rule_id = layout.literal(f"{struct.name}.{name}.non_negative")
             arguments = [rule_id, layout.literal(name), f"{name}_int"]
             inspection.append(layout.call("inspection.non_negative(", arguments, ")", indent=8))
-    total = layout.chain("+", terms, indent=8, head="return (", tail=")")
+    total = layout.statement(f"return {' + '.join(terms)}", 8)
     return StructView(
         name=struct.name,
         made=False,
@@ -1703,7 +1698,7 @@ def _made_struct_view(struct: StructDef) -> StructView:
 def _made_rule(rule: Rule, struct: StructDef) -> str:
     """One rule of a struct that is made by its fields, as a statement."""
     tensors = {item.name for item in struct.tensors}
-    printer = PythonPrinter(identifiers={name: f"self.{name}" for name in tensors})
+    printer = CodePrinter(identifiers={name: f"self.{name}" for name in tensors})
     names = language.names_in(rule.require)
     needs = [f"{name} is not None" for name in names]
     for tensor in language.tensors_in(rule.require):
@@ -1712,21 +1707,17 @@ def _made_rule(rule: Rule, struct: StructDef) -> str:
         needs.append(f"inspection.has_axes({called}, {axes})")
     denied = language.denied(rule.require)
     items = denied.items if isinstance(denied, language.Every) else (denied,)
-    head = "if " + " and ".join([*needs, *(_in_chain(item, printer) for item in items)]) + ":"
-    if len(head) + 8 > layout.WIDTH:
-        terms = [*needs, *(_in_chain(item, printer) for item in items)]
-        head = "\n".join(["if (", f"    {terms[0]}", *(f"    and {t}" for t in terms[1:]), "):"])
+    head = _if([*needs, *(_in_chain(item, printer) for item in items)], indent=8)
     pieces = tuple(
         Described(piece.what, f"self.{piece.tensor}") if isinstance(piece, Described) else piece
         for piece in rule.message
     )
     message = layout.string(_f_string(pieces, printer), indent=16, tail=",", prefix="f")
-    expected = layout.string(language.WordsPrinter().show(rule.require), indent=20, tail=",")
     arguments = [layout.literal(rule.id), layout.literal(rule.argument), message]
-    arguments.append(_keyword("expected", expected))
+    arguments.append(_keyword("expected", language.WordsPrinter().show(rule.require), indent=12))
     if names:
         actual = ", ".join(f"{name}={{{name}}}" for name in names)
-        arguments.append(f'actual=f"{actual}"')
+        arguments.append(_keyword("actual", actual, indent=12, prefix="f"))
     body = ["inspection.broken(", *(layout.placed(a, 4) + "," for a in arguments), ")"]
     return head + "\n" + layout.placed("\n".join(body), 4)
 
@@ -1834,8 +1825,7 @@ def implied_views(spec: Spec) -> tuple[ImpliedView, ...]:
         )
         for kernel in spec.kernels
         for check in checks_of(kernel)
-        if check.rule is None
-        and not _of_later_item(check)
+        if check.rule is None and not _of_later_item(check)
     )
 
 
@@ -1955,7 +1945,7 @@ def struct_test_view(struct: StructDef, spec: Spec) -> StructTestView:
                     layout.literal(struct.name),
                     _sizes_literal({**sizes, **wrong}),
                     _sizes_literal({**sizes, **right}),
-                    layout.literal(spec.project.message_prefix + message),
+                    layout.string(spec.project.message_prefix + message, indent=8, tail=","),
                     f"id={layout.literal(rule.id)}",
                 ],
                 "),",
@@ -2374,8 +2364,8 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
                         w.path,
                         w.struct,
                         str(w.at_most),
-                        tuple(t.path.rpartition(".")[2] for t in w.tensors if t.item == 0),
-                        tuple(i.field for i in w.scalars if i.item == 0),
+                        _names(t.path.rpartition(".")[2] for t in w.tensors if t.item == 0),
+                        _names(i.field for i in w.scalars if i.item == 0),
                     )
                     for w in s.lists
                 ),
@@ -2407,6 +2397,12 @@ def test_view(kernel: Kernel, spec: Spec, search: Search) -> TestView:
     )
 
 
+def _names(names: Iterable[str]) -> str:
+    """A tuple of strings, as Python writes it."""
+    found = [layout.literal(name) for name in names]
+    return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
+
+
 def _of_later_item(check: Check) -> bool:
     """Whether a check is the first item's, said again of a later one."""
     subject = check.subject
@@ -2425,7 +2421,7 @@ def _names_read(texts: list[str], kernel: Kernel) -> frozenset[str]:
     return frozenset(names)
 
 
-class _TestPrinter(PythonPrinter):
+class _TestPrinter(CodePrinter):
     """Shows an expression over the descriptions that a generated test makes its tensors from."""
 
     def __init__(self, tensors: Mapping[str, TensorArgument]) -> None:

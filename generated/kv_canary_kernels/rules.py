@@ -6588,8 +6588,7 @@ IMPLIED: dict[str, Implied] = {
 }
 
 GUARDS: dict[str, tuple[Guard, ...]] = {
-    "launch_count": (
-    ),
+    "launch_count": (),
     "plan": (
         Guard("req_pool_indices", "requests", "bs", "req_pool_indices_request_in_range"),
         Guard("prefix_lens", "requests", "bs", "prefix_lens_request_in_range"),
@@ -6695,10 +6694,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "plan_entries": (
         Guard(
-            "verify_offsets_scratch",
-            "request",
-            "bs + 1",
-            "verify_offsets_scratch_request_in_range",
+            "verify_offsets_scratch", "request", "bs + 1", "verify_offsets_scratch_request_in_range"
         ),
         Guard("req_pool_indices", "request", "bs", "own_row_request_in_range"),
         Guard("prefix_lens", "request", "bs", "own_prefix_request_in_range"),
@@ -6920,10 +6916,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
             "verify_expected_tokens_entry_in_range",
         ),
         Guard(
-            "context.violation_ring",
-            "row",
-            "ring_capacity",
-            "violation_ring_violation_in_range",
+            "context.violation_ring", "row", "ring_capacity", "violation_ring_violation_in_range"
         ),
         Guard("context.evidence_ring", "row", "ring_capacity", "evidence_ring_violation_in_range"),
     ),
@@ -6951,10 +6944,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         Guard("input_ids", "entry", "num_tokens", "lane_token_entry_in_range"),
         Guard("positions", "entry", "num_tokens", "lane_position_entry_in_range"),
         Guard(
-            "expected_input_tokens",
-            "entry",
-            "num_tokens",
-            "expected_input_tokens_entry_in_range",
+            "expected_input_tokens", "entry", "num_tokens", "expected_input_tokens_entry_in_range"
         ),
         Guard(
             "expected_input_positions",
@@ -7061,18 +7051,12 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         Guard("context.canary_buf", "slot", "num_slots", "named_slot_in_range"),
         Guard("context.canary_buf", "slot", "num_slots", "hashed_slot_in_range"),
         Guard(
-            "context.violation_ring",
-            "row",
-            "ring_capacity",
-            "violation_ring_violation_in_range",
+            "context.violation_ring", "row", "ring_capacity", "violation_ring_violation_in_range"
         ),
         Guard("context.evidence_ring", "row", "ring_capacity", "evidence_ring_violation_in_range"),
         Guard("plan.write_offsets", "owners", "write_req_capacity + 1", "firsts_boundary_in_range"),
         Guard(
-            "plan.write_offsets",
-            "owners + 1",
-            "write_req_capacity + 1",
-            "lasts_boundary_in_range",
+            "plan.write_offsets", "owners + 1", "write_req_capacity + 1", "lasts_boundary_in_range"
         ),
         Guard(
             "plan.write_offsets",

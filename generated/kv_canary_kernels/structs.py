@@ -276,9 +276,8 @@ class RealKvSource:
                 expected="page_size is at least 1",
                 actual=f"page_size={page_size}",
             )
-        if (
-            num_bytes_per_token is not None
-            and (num_bytes_per_token < 1 or num_bytes_per_token % 16 != 0)
+        if num_bytes_per_token is not None and (
+            num_bytes_per_token < 1 or num_bytes_per_token % 16 != 0
         ):
             inspection.broken(
                 "RealKvSource.num_bytes_per_token_multiple_of_16",

@@ -2,7 +2,6 @@
 # Template: test.py.jinja.
 """launch_canary_plan_kernels: every rule, every example, the kernel against its reference."""
 
-import itertools
 import os
 from typing import Any
 
@@ -2470,19 +2469,32 @@ EVERY_VALUE: list[tuple[int, ...]] = [
     (4096, 4, 512, 8),
 ]
 
-# Every variant for one target; for the others, the one with nothing and the one with everything.
+
+def is_quick(
+    target: tuple[str, Any, int], given: tuple[bool, ...], values: tuple[int, ...]
+) -> bool:
+    """Whether a compilation is one of the few that every run makes; a soak run makes the others."""
+    first = given == EVERY_PRESENCE[0]
+    last = given == EVERY_PRESENCE[-1] and values == EVERY_VALUE[-1]
+    if target == ("cuda", 90, 32):
+        few = len(EVERY_PRESENCE) <= 16 and values == EVERY_VALUE[-1]
+        return first or last or few
+    return (first and values == EVERY_VALUE[0]) or last
+
+
+# Every variant for one target; for the others, two.
 COMPILATIONS = [
     pytest.param(
         target,
         given,
         values,
         id=f"{target[0]}-{target[1]}-{''.join('-+'[g] for g in given)}{values}",
+        marks=() if is_quick(target, given, values) else pytest.mark.soak,
     )
     for target in TARGETS
     for given in EVERY_PRESENCE
     for values in EVERY_VALUE
-    if target == ("cuda", 90, 32)
-    or (values == EVERY_VALUE[0] and given in (EVERY_PRESENCE[0], EVERY_PRESENCE[-1]))
+    if target == ("cuda", 90, 32) or is_quick(target, given, values)
 ]
 
 

@@ -167,13 +167,21 @@ MADE: list[Any] = [
         "RealKvSource",
         {"page_size": 1, "num_bytes_per_token": 32, "read_bytes": 48},
         {"page_size": 1, "num_bytes_per_token": 32, "read_bytes": 32},
-        "kv-canary: RealKvSource.read_bytes must be a positive multiple of 16 in (0, num_bytes_per_token=32], got 48",
+        "kv-canary: RealKvSource.read_bytes must be a positive multiple of 16 in (0, "
+        "num_bytes_per_token=32], got 48",
         id="RealKvSource.read_bytes_within_token",
     ),
 ]
 TENSORS: dict[str, list[str]] = {
     "RealKvSource": ["tensor"],
-    "VerifyOrWriteContext": ["canary_buf", "violation_ring", "violation_write_index", "slot_run_counter", "kernel_run_counter", "enable_chain_position_assert"],
+    "VerifyOrWriteContext": [
+        "canary_buf",
+        "violation_ring",
+        "violation_write_index",
+        "slot_run_counter",
+        "kernel_run_counter",
+        "enable_chain_position_assert",
+    ],
 }
 
 

@@ -19,10 +19,11 @@ _FORWARDED = {
     "check": "say whether the generated files are what the specs give",
     "new": "start a kernel: a spec, a body and a reference that generate at once",
     "explain": "tell what a rule means, what breaks it, and what to do; alone: list the rules",
+    "prove": "prove rules and contracts, and that no access of a kernel leaves its tensor",
 }
 _OWN = {
-    "replay": "drive a paged pool with a real trace and check every step's plan",
-    "demo": "replay the shipped slice, then show two contract errors and what one means",
+    "replay": "drive a paged pool with a real trace, and check its plans or run a canary in it",
+    "demo": "replay the shipped slice clean and with a fault, then show two contract errors",
     "faults": "list the faults that can be injected, what sees each, and what none can see",
     "diagnose": "say what damaged the cache, from a dump that a canary wrote",
 }
@@ -100,8 +101,9 @@ def _dispatch(arguments: list[str]) -> int:
 def _demo(rest: list[str]) -> int:
     FlagParser(
         command="kv-canary demo",
-        summary="Replay the shipped slice of a real trace, then show two contract errors as a "
-        "caller sees them, and what one of them means. Takes under a minute.",
+        summary="Replay the shipped slice of a real trace with a canary in every step, clean and "
+        "then with a fault, and show two contract errors as a caller sees them, and what one of "
+        "them means. Takes under a minute.",
         epilog="`kv-canary replay --help` lists what can be changed about the replay.",
     ).parse(rest)
     from kv_canary.demo import run_demo

@@ -1,4 +1,4 @@
-"""`kv-canary demo`: a replayed trace, two contract errors, and what one of them means."""
+"""`kv-canary demo`: a real trace with a canary, a fault that it finds, and two contract errors."""
 
 from __future__ import annotations
 
@@ -8,31 +8,46 @@ from typing import Any
 import torch
 
 from kv_canary import ContractError, VerifyPlan, WritePlan, launch_canary_plan_kernels
-from kv_canary.replay.engine import replay
-from kv_canary.replay.report import show_progress, summary_text
+from kv_canary.faults.catalogue import fault_named
+from kv_canary.replay.canary import replay_with_canary
+from kv_canary.replay.report import canary_text, show_progress
 from kv_canary.replay.settings import ReplaySettings
 from kv_canary.replay.trace import SHIPPED_SLICE, read_trace
 from kv_canary_kernels.rules import explain
 
-_WINDOW = 256
+_SCALE = 64
+_WINDOW = 64
+_FAULT = "slot-shared-other-positions"
+# By then a few dozen requests have come, and some decode beside others that prefill.
+_FAULT_STEP = 40
 
 
 def run_demo() -> int:
-    """Replay the shipped slice, then show two contract errors and the explanation of one.
+    """Replay the shipped slice clean and with a fault, then show two contract errors.
 
     Returns:
-        0 when every plan was right and both mistakes were told.
-
-    Raises:
-        PlanMismatchError: a plan differs from the pool's books.
+        0 when nothing was found at first, then the fault and nothing else; 1 otherwise.
     """
-    settings = ReplaySettings(window=_WINDOW)
+    settings = ReplaySettings(scale=_SCALE, window=_WINDOW)
     trace = read_trace(SHIPPED_SLICE)
     _title(
-        f"{len(trace)} requests of a real chat service on a paged pool, window of {_WINDOW} tokens"
+        f"{len(trace)} requests of a real chat service, a canary in every step, lengths / {_SCALE}"
     )
     with show_progress(quiet=False) as on_progress:
-        print(summary_text(replay(trace, settings, on_progress=on_progress)))
+        clean = replay_with_canary(trace, settings, on_progress=on_progress)
+    print(canary_text(clean))
+
+    fault = fault_named(_FAULT)
+    _title(f"The same, and a fault: {fault.name}")
+    print(fault.happened)
+    with show_progress(quiet=False) as on_progress:
+        damaged = replay_with_canary(
+            trace, settings, injection=fault.injection(_FAULT_STEP), on_progress=on_progress
+        )
+    print(canary_text(damaged))
+    print("\n`kv-canary faults` lists what else can be injected, and what no stamp can see.")
+    if clean.findings or [each.cause for each in damaged.findings] != [fault.cause]:
+        return 1
 
     error = _error_of(verify_capacity=2048)
     _title("A caller's mistake: a verify_capacity that is not the plan's")

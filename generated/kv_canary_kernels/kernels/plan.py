@@ -160,7 +160,9 @@ def _plan_kernel(
                 mask=earlier_extend_request_in_range,
                 other=0,
             )
-            written_before += tl.sum(_write_counts(earlier_extend, earlier_row != REQ_POOL_IDX_PADDING))
+            written_before += tl.sum(
+                _write_counts(earlier_extend, earlier_row != REQ_POOL_IDX_PADDING)
+            )
         own = first_request + tl.arange(0, REQUEST_BLOCK)
         own_row_request_in_range = (own >= 0) & (own < bs)
         own_row = tl.load(
@@ -220,9 +222,9 @@ def _plan_kernel(
             tl.store(out_verify_enable_ptr, is_enabled)
             tl.store(out_write_num_valid_reqs_ptr, bs)
     else:
-        # Tiles of the plan, each program a stretch of them. An owner is looked for only where the last
-        # one's entries end. Every index is compared with its own dimension, so that no table, however
-        # damaged, leads outside a tensor.
+        # Tiles of the plan, each program a stretch of them. An owner is looked for only where the
+        # last one's entries end. Every index is compared with its own dimension, so that no table,
+        # however damaged, leads outside a tensor.
         walker = program - request_programs
         walkers = tl.num_programs(0) - request_programs
         tile_total = (planned + TILE_BLOCK - 1) // TILE_BLOCK
@@ -264,10 +266,14 @@ def _plan_kernel(
                         mask=member_prefix_request_in_range,
                         other=0,
                     )
-                    member_prefixes_in_domain = (member_prefixes >= 0) & (member_prefixes <= max_seq_len)
+                    member_prefixes_in_domain = (member_prefixes >= 0) & (
+                        member_prefixes <= max_seq_len
+                    )
                     are_members_sound = member_rows_in_domain & member_prefixes_in_domain
                     are_members_real = member_rows != REQ_POOL_IDX_PADDING
-                    member_counts = _entry_counts(member_prefixes, are_members_real, are_members_sound, swa_window_size)
+                    member_counts = _entry_counts(
+                        member_prefixes, are_members_real, are_members_sound, swa_window_size
+                    )
                     member_stops = group_begin + tl.cumsum(member_counts, 0)
                     chosen = tl.sum((member_stops <= place).to(tl.int32))
                     is_owner = members == chosen
@@ -278,7 +284,9 @@ def _plan_kernel(
                     owner_start = tl.sum(tl.where(is_owner, member_stops - member_counts, 0))
                 is_row_sound = (owner_row >= 0) & (owner_row < max_reqs)
                 is_sound = is_row_sound & (owner_prefix >= 0) & (owner_prefix <= max_seq_len)
-                first = tl.where(swa_window_size > 0, tl.maximum(owner_prefix - swa_window_size, 0), 0)
+                first = tl.where(
+                    swa_window_size > 0, tl.maximum(owner_prefix - swa_window_size, 0), 0
+                )
                 first = tl.where(is_sound, first, tl.where(is_row_sound, owner_prefix, 0))
                 count = tl.maximum(tl.minimum(owner_stop - place, tile_entries - done), 1)
                 is_own = (lane >= done) & (lane < done + count)
@@ -289,9 +297,7 @@ def _plan_kernel(
                 req_to_token_position_in_range = (position >= 0) & (position < max_seq_len)
                 slot = tl.load(
                     req_to_token_ptr + owner_row.to(tl.int64) * max_seq_len + position.to(tl.int64),
-                    mask=(
-                        is_token & req_to_token_row_in_range & req_to_token_position_in_range
-                    )
+                    mask=(is_token & req_to_token_row_in_range & req_to_token_position_in_range)
                     != 0,
                     other=-2,
                 ).to(tl.int64)
@@ -359,37 +365,49 @@ def _plan_kernel(
                         tile_start + TILE_BLOCK <= verify_capacity
                     )
                     tl.store(
-                        tl.multiple_of(out_verify_slot_indices_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        tl.multiple_of(
+                            out_verify_slot_indices_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT
+                        )
                         + tl.arange(0, TILE_BLOCK),
                         slot,
-                        mask=whole_entry_in_range,
+                        mask=(tl.full([TILE_BLOCK], 1, tl.int1) & whole_entry_in_range) != 0,
                     )
                     whole_tokens_entry_in_range = (tile_start >= 0) & (
                         tile_start + TILE_BLOCK <= verify_capacity
                     )
                     tl.store(
-                        tl.multiple_of(out_verify_expected_tokens_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        tl.multiple_of(
+                            out_verify_expected_tokens_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT
+                        )
                         + tl.arange(0, TILE_BLOCK),
                         expected_token,
-                        mask=whole_tokens_entry_in_range,
+                        mask=(tl.full([TILE_BLOCK], 1, tl.int1) & whole_tokens_entry_in_range) != 0,
                     )
                     whole_positions_entry_in_range = (tile_start >= 0) & (
                         tile_start + TILE_BLOCK <= verify_capacity
                     )
                     tl.store(
-                        tl.multiple_of(out_verify_expected_positions_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        tl.multiple_of(
+                            out_verify_expected_positions_ptr + tile_start.to(tl.int64),
+                            WIDE_ALIGNMENT,
+                        )
                         + tl.arange(0, TILE_BLOCK),
                         position,
-                        mask=whole_positions_entry_in_range,
+                        mask=(tl.full([TILE_BLOCK], 1, tl.int1) & whole_positions_entry_in_range)
+                        != 0,
                     )
                     whole_previous_entry_in_range = (tile_start >= 0) & (
                         tile_start + TILE_BLOCK <= verify_capacity
                     )
                     tl.store(
-                        tl.multiple_of(out_verify_prev_slot_indices_ptr + tile_start.to(tl.int64), WIDE_ALIGNMENT)
+                        tl.multiple_of(
+                            out_verify_prev_slot_indices_ptr + tile_start.to(tl.int64),
+                            WIDE_ALIGNMENT,
+                        )
                         + tl.arange(0, TILE_BLOCK),
                         previous,
-                        mask=whole_previous_entry_in_range,
+                        mask=(tl.full([TILE_BLOCK], 1, tl.int1) & whole_previous_entry_in_range)
+                        != 0,
                     )
                 else:
                     entry = tile_start + lane

@@ -143,7 +143,8 @@ def _successor(previous_hash, token, position, FORMAT: tl.constexpr):
 
 @triton.jit
 def _word_hashes(words, first):
-    # What 8-byte words add to a parallel hash, by their places from `first` on: a sum, in any order.
+    # What 8-byte words add to a parallel hash, by their places from `first` on: a sum, in any
+    # order.
     place = (tl.arange(0, words.shape[1]) + first).to(tl.uint64) + 1
     return _splitmix64(words ^ _splitmix64(place * GOLDEN_RATIO_64)[None, :])
 
@@ -320,14 +321,21 @@ def _verify_kernel(
         # A canary in two loads of 16 bytes.
         canary_buf_slot_in_range = (slot >= 0) & (slot < num_slots)
         named = tl.load(
-            tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+            tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16)[
+                :, None
+            ]
             + tl.arange(0, 2)[None, :],
             mask=((is_checked & canary_buf_slot_in_range) != 0)[:, None],
             other=0,
         )
         canary_buf_slot_in_range = (slot >= 0) & (slot < num_slots)
         hashed = tl.load(
-            tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8) + CANARY_FIELD_PREV_HASH, 16)[:, None]
+            tl.multiple_of(
+                canary_buf_ptr
+                + slot.to(tl.int64) * (slot_stride_bytes // 8)
+                + CANARY_FIELD_PREV_HASH,
+                16,
+            )[:, None]
             + tl.arange(0, 2)[None, :],
             mask=((is_checked & canary_buf_slot_in_range) != 0)[:, None],
             other=0,
@@ -349,7 +357,9 @@ def _verify_kernel(
         is_fetched = has_previous & (is_handed == 0)
         previous_slot_in_range = (previous >= 0) & (previous < num_slots)
         fetched = tl.load(
-            tl.multiple_of(canary_buf_ptr + previous.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+            tl.multiple_of(canary_buf_ptr + previous.to(tl.int64) * (slot_stride_bytes // 8), 16)[
+                :, None
+            ]
             + tl.arange(0, 2)[None, :],
             mask=((is_fetched & previous_slot_in_range) != 0)[:, None],
             other=0,
@@ -380,7 +390,8 @@ def _verify_kernel(
         bytes_total = tl.zeros(slot.shape, tl.uint64)
         if source_0_tensor_ptr is not None:
             source_0_number = 1
-            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a
+            # row is read.
             source_0_page = slot // source_0_page_size
             source_0_first = slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
             source_0_hash = tl.zeros(slot.shape, tl.uint64)
@@ -391,9 +402,17 @@ def _verify_kernel(
                 source_0_first + READ_BLOCK <= source_0_row_bytes // 8
             )
             source_0_next = tl.load(
-                tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_first.to(tl.int64), 16)[:, None]
+                tl.multiple_of(
+                    source_0_tensor_ptr
+                    + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                    + source_0_first.to(tl.int64),
+                    16,
+                )[:, None]
                 + tl.arange(0, READ_BLOCK)[None, :],
-                mask=((source_0_any & source_0_start_page_in_range & source_0_start_word_in_range) != 0)[:, None],
+                mask=(
+                    (source_0_any & source_0_start_page_in_range & source_0_start_word_in_range)
+                    != 0
+                )[:, None],
                 other=0,
             )
             for source_0_at in range(0, source_0_words, READ_BLOCK):
@@ -407,9 +426,21 @@ def _verify_kernel(
                     source_0_column + READ_BLOCK <= source_0_row_bytes // 8
                 )
                 source_0_next = tl.load(
-                    tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_column.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_0_tensor_ptr
+                        + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                        + source_0_column.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_0_more & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
+                    mask=(
+                        (
+                            source_0_more
+                            & source_0_tensor_page_in_range
+                            & source_0_tensor_word_in_range
+                        )
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -422,7 +453,8 @@ def _verify_kernel(
             bytes_total = _with_source(bytes_total, source_0_hash, source_0_order, HASH_FORMAT)
         if source_1_tensor_ptr is not None:
             source_1_number = 2
-            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a
+            # row is read.
             source_1_page = slot // source_1_page_size
             source_1_first = slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
             source_1_hash = tl.zeros(slot.shape, tl.uint64)
@@ -433,9 +465,17 @@ def _verify_kernel(
                 source_1_first + READ_BLOCK <= source_1_row_bytes // 8
             )
             source_1_next = tl.load(
-                tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_first.to(tl.int64), 16)[:, None]
+                tl.multiple_of(
+                    source_1_tensor_ptr
+                    + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                    + source_1_first.to(tl.int64),
+                    16,
+                )[:, None]
                 + tl.arange(0, READ_BLOCK)[None, :],
-                mask=((source_1_any & source_1_start_page_in_range & source_1_start_word_in_range) != 0)[:, None],
+                mask=(
+                    (source_1_any & source_1_start_page_in_range & source_1_start_word_in_range)
+                    != 0
+                )[:, None],
                 other=0,
             )
             for source_1_at in range(0, source_1_words, READ_BLOCK):
@@ -449,9 +489,21 @@ def _verify_kernel(
                     source_1_column + READ_BLOCK <= source_1_row_bytes // 8
                 )
                 source_1_next = tl.load(
-                    tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_column.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_1_tensor_ptr
+                        + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                        + source_1_column.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_1_more & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
+                    mask=(
+                        (
+                            source_1_more
+                            & source_1_tensor_page_in_range
+                            & source_1_tensor_word_in_range
+                        )
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -464,7 +516,8 @@ def _verify_kernel(
             bytes_total = _with_source(bytes_total, source_1_hash, source_1_order, HASH_FORMAT)
         if source_2_tensor_ptr is not None:
             source_2_number = 3
-            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a
+            # row is read.
             source_2_page = slot // source_2_page_size
             source_2_first = slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
             source_2_hash = tl.zeros(slot.shape, tl.uint64)
@@ -475,9 +528,17 @@ def _verify_kernel(
                 source_2_first + READ_BLOCK <= source_2_row_bytes // 8
             )
             source_2_next = tl.load(
-                tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_first.to(tl.int64), 16)[:, None]
+                tl.multiple_of(
+                    source_2_tensor_ptr
+                    + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                    + source_2_first.to(tl.int64),
+                    16,
+                )[:, None]
                 + tl.arange(0, READ_BLOCK)[None, :],
-                mask=((source_2_any & source_2_start_page_in_range & source_2_start_word_in_range) != 0)[:, None],
+                mask=(
+                    (source_2_any & source_2_start_page_in_range & source_2_start_word_in_range)
+                    != 0
+                )[:, None],
                 other=0,
             )
             for source_2_at in range(0, source_2_words, READ_BLOCK):
@@ -491,9 +552,21 @@ def _verify_kernel(
                     source_2_column + READ_BLOCK <= source_2_row_bytes // 8
                 )
                 source_2_next = tl.load(
-                    tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_column.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_2_tensor_ptr
+                        + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                        + source_2_column.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_2_more & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
+                    mask=(
+                        (
+                            source_2_more
+                            & source_2_tensor_page_in_range
+                            & source_2_tensor_word_in_range
+                        )
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -506,7 +579,8 @@ def _verify_kernel(
             bytes_total = _with_source(bytes_total, source_2_hash, source_2_order, HASH_FORMAT)
         if source_3_tensor_ptr is not None:
             source_3_number = 4
-            # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+            # The words of one source, some at a time, the next ahead of their turn; no hole of a
+            # row is read.
             source_3_page = slot // source_3_page_size
             source_3_first = slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
             source_3_hash = tl.zeros(slot.shape, tl.uint64)
@@ -517,9 +591,17 @@ def _verify_kernel(
                 source_3_first + READ_BLOCK <= source_3_row_bytes // 8
             )
             source_3_next = tl.load(
-                tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_first.to(tl.int64), 16)[:, None]
+                tl.multiple_of(
+                    source_3_tensor_ptr
+                    + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                    + source_3_first.to(tl.int64),
+                    16,
+                )[:, None]
                 + tl.arange(0, READ_BLOCK)[None, :],
-                mask=((source_3_any & source_3_start_page_in_range & source_3_start_word_in_range) != 0)[:, None],
+                mask=(
+                    (source_3_any & source_3_start_page_in_range & source_3_start_word_in_range)
+                    != 0
+                )[:, None],
                 other=0,
             )
             for source_3_at in range(0, source_3_words, READ_BLOCK):
@@ -533,9 +615,21 @@ def _verify_kernel(
                     source_3_column + READ_BLOCK <= source_3_row_bytes // 8
                 )
                 source_3_next = tl.load(
-                    tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_column.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_3_tensor_ptr
+                        + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                        + source_3_column.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_3_more & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
+                    mask=(
+                        (
+                            source_3_more
+                            & source_3_tensor_page_in_range
+                            & source_3_tensor_word_in_range
+                        )
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:

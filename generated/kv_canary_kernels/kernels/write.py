@@ -151,7 +151,8 @@ def _successor(previous_hash, token, position, FORMAT: tl.constexpr):
 
 @triton.jit
 def _word_hashes(words, first):
-    # What 8-byte words add to a parallel hash, by their places from `first` on: a sum, in any order.
+    # What 8-byte words add to a parallel hash, by their places from `first` on: a sum, in any
+    # order.
     place = (tl.arange(0, words.shape[1]) + first).to(tl.uint64) + 1
     return _splitmix64(words ^ _splitmix64(place * GOLDEN_RATIO_64)[None, :])
 
@@ -316,7 +317,9 @@ def _write_kernel(
         is_cut = (seed < -1) | (seed >= num_slots)
         seed_slot_in_range = (seed >= 0) & (seed < num_slots)
         seed_named = tl.load(
-            tl.multiple_of(canary_buf_ptr + seed.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+            tl.multiple_of(canary_buf_ptr + seed.to(tl.int64) * (slot_stride_bytes // 8), 16)[
+                :, None
+            ]
             + tl.arange(0, 2)[None, :],
             mask=((is_linked & seed_slot_in_range) != 0)[:, None],
             other=0,
@@ -341,7 +344,7 @@ def _write_kernel(
         before_position = seed_position
         before_slot = seed
         stored_before = tl.zeros(seed.shape, tl.int64)
-        for turn in range(0, tl.max(count)):
+        for turn in range(tl.max(count)):
             entry = first + turn
             is_entry = turn < count
             lane_slot_entry_in_range = (entry >= 0) & (entry < num_tokens)
@@ -382,7 +385,9 @@ def _write_kernel(
                     mask=(is_entry & expected_input_tokens_entry_in_range) != 0,
                     other=0,
                 )
-                input_reasons |= tl.where(token != expected_token, FAIL_REASON_WRITE_TOKEN_MISMATCH, 0)
+                input_reasons |= tl.where(
+                    token != expected_token, FAIL_REASON_WRITE_TOKEN_MISMATCH, 0
+                )
             if expected_input_positions_ptr is not None:
                 expected_input_positions_entry_in_range = (entry >= 0) & (entry < num_tokens)
                 expected_position = tl.load(
@@ -396,11 +401,13 @@ def _write_kernel(
             is_wrong = is_wild | is_seed_row | is_out_of_turn | (input_reasons != 0)
             wrong_count = tl.sum(is_wrong.to(tl.int32))
             is_hashed = is_stored
-            # The hash over the true K or V bytes of each slot: 0 without a source, and in mode NONE.
+            # The hash over the true K or V bytes of each slot: 0 without a source, and in mode
+            # NONE.
             bytes_total = tl.zeros(slot.shape, tl.uint64)
             if source_0_tensor_ptr is not None:
                 source_0_number = 1
-                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                # The words of one source, some at a time, the next ahead of their turn; no hole of
+                # a row is read.
                 source_0_page = slot // source_0_page_size
                 source_0_first = slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
                 source_0_hash = tl.zeros(slot.shape, tl.uint64)
@@ -413,9 +420,17 @@ def _write_kernel(
                     source_0_first + READ_BLOCK <= source_0_row_bytes // 8
                 )
                 source_0_next = tl.load(
-                    tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_first.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_0_tensor_ptr
+                        + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                        + source_0_first.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_0_any & source_0_start_page_in_range & source_0_start_word_in_range) != 0)[:, None],
+                    mask=(
+                        (source_0_any & source_0_start_page_in_range & source_0_start_word_in_range)
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 for source_0_at in range(0, source_0_words, READ_BLOCK):
@@ -429,9 +444,21 @@ def _write_kernel(
                         source_0_column + READ_BLOCK <= source_0_row_bytes // 8
                     )
                     source_0_next = tl.load(
-                        tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_column.to(tl.int64), 16)[:, None]
+                        tl.multiple_of(
+                            source_0_tensor_ptr
+                            + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                            + source_0_column.to(tl.int64),
+                            16,
+                        )[:, None]
                         + tl.arange(0, READ_BLOCK)[None, :],
-                        mask=((source_0_more & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
+                        mask=(
+                            (
+                                source_0_more
+                                & source_0_tensor_page_in_range
+                                & source_0_tensor_word_in_range
+                            )
+                            != 0
+                        )[:, None],
                         other=0,
                     )
                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -444,7 +471,8 @@ def _write_kernel(
                 bytes_total = _with_source(bytes_total, source_0_hash, source_0_order, HASH_FORMAT)
             if source_1_tensor_ptr is not None:
                 source_1_number = 2
-                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                # The words of one source, some at a time, the next ahead of their turn; no hole of
+                # a row is read.
                 source_1_page = slot // source_1_page_size
                 source_1_first = slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
                 source_1_hash = tl.zeros(slot.shape, tl.uint64)
@@ -457,9 +485,17 @@ def _write_kernel(
                     source_1_first + READ_BLOCK <= source_1_row_bytes // 8
                 )
                 source_1_next = tl.load(
-                    tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_first.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_1_tensor_ptr
+                        + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                        + source_1_first.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_1_any & source_1_start_page_in_range & source_1_start_word_in_range) != 0)[:, None],
+                    mask=(
+                        (source_1_any & source_1_start_page_in_range & source_1_start_word_in_range)
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 for source_1_at in range(0, source_1_words, READ_BLOCK):
@@ -473,9 +509,21 @@ def _write_kernel(
                         source_1_column + READ_BLOCK <= source_1_row_bytes // 8
                     )
                     source_1_next = tl.load(
-                        tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_column.to(tl.int64), 16)[:, None]
+                        tl.multiple_of(
+                            source_1_tensor_ptr
+                            + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                            + source_1_column.to(tl.int64),
+                            16,
+                        )[:, None]
                         + tl.arange(0, READ_BLOCK)[None, :],
-                        mask=((source_1_more & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
+                        mask=(
+                            (
+                                source_1_more
+                                & source_1_tensor_page_in_range
+                                & source_1_tensor_word_in_range
+                            )
+                            != 0
+                        )[:, None],
                         other=0,
                     )
                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -488,7 +536,8 @@ def _write_kernel(
                 bytes_total = _with_source(bytes_total, source_1_hash, source_1_order, HASH_FORMAT)
             if source_2_tensor_ptr is not None:
                 source_2_number = 3
-                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                # The words of one source, some at a time, the next ahead of their turn; no hole of
+                # a row is read.
                 source_2_page = slot // source_2_page_size
                 source_2_first = slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
                 source_2_hash = tl.zeros(slot.shape, tl.uint64)
@@ -501,9 +550,17 @@ def _write_kernel(
                     source_2_first + READ_BLOCK <= source_2_row_bytes // 8
                 )
                 source_2_next = tl.load(
-                    tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_first.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_2_tensor_ptr
+                        + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                        + source_2_first.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_2_any & source_2_start_page_in_range & source_2_start_word_in_range) != 0)[:, None],
+                    mask=(
+                        (source_2_any & source_2_start_page_in_range & source_2_start_word_in_range)
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 for source_2_at in range(0, source_2_words, READ_BLOCK):
@@ -517,9 +574,21 @@ def _write_kernel(
                         source_2_column + READ_BLOCK <= source_2_row_bytes // 8
                     )
                     source_2_next = tl.load(
-                        tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_column.to(tl.int64), 16)[:, None]
+                        tl.multiple_of(
+                            source_2_tensor_ptr
+                            + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                            + source_2_column.to(tl.int64),
+                            16,
+                        )[:, None]
                         + tl.arange(0, READ_BLOCK)[None, :],
-                        mask=((source_2_more & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
+                        mask=(
+                            (
+                                source_2_more
+                                & source_2_tensor_page_in_range
+                                & source_2_tensor_word_in_range
+                            )
+                            != 0
+                        )[:, None],
                         other=0,
                     )
                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -532,7 +601,8 @@ def _write_kernel(
                 bytes_total = _with_source(bytes_total, source_2_hash, source_2_order, HASH_FORMAT)
             if source_3_tensor_ptr is not None:
                 source_3_number = 4
-                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                # The words of one source, some at a time, the next ahead of their turn; no hole of
+                # a row is read.
                 source_3_page = slot // source_3_page_size
                 source_3_first = slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
                 source_3_hash = tl.zeros(slot.shape, tl.uint64)
@@ -545,9 +615,17 @@ def _write_kernel(
                     source_3_first + READ_BLOCK <= source_3_row_bytes // 8
                 )
                 source_3_next = tl.load(
-                    tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_first.to(tl.int64), 16)[:, None]
+                    tl.multiple_of(
+                        source_3_tensor_ptr
+                        + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                        + source_3_first.to(tl.int64),
+                        16,
+                    )[:, None]
                     + tl.arange(0, READ_BLOCK)[None, :],
-                    mask=((source_3_any & source_3_start_page_in_range & source_3_start_word_in_range) != 0)[:, None],
+                    mask=(
+                        (source_3_any & source_3_start_page_in_range & source_3_start_word_in_range)
+                        != 0
+                    )[:, None],
                     other=0,
                 )
                 for source_3_at in range(0, source_3_words, READ_BLOCK):
@@ -561,9 +639,21 @@ def _write_kernel(
                         source_3_column + READ_BLOCK <= source_3_row_bytes // 8
                     )
                     source_3_next = tl.load(
-                        tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_column.to(tl.int64), 16)[:, None]
+                        tl.multiple_of(
+                            source_3_tensor_ptr
+                            + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                            + source_3_column.to(tl.int64),
+                            16,
+                        )[:, None]
                         + tl.arange(0, READ_BLOCK)[None, :],
-                        mask=((source_3_more & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
+                        mask=(
+                            (
+                                source_3_more
+                                & source_3_tensor_page_in_range
+                                & source_3_tensor_word_in_range
+                            )
+                            != 0
+                        )[:, None],
                         other=0,
                     )
                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -581,24 +671,35 @@ def _write_kernel(
             hashed = tl.join(chain_hash, bytes_hash)
             named_slot_in_range = (slot >= 0) & (slot < num_slots)
             tl.store(
-                tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+                tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16)[
+                    :, None
+                ]
                 + tl.arange(0, 2)[None, :],
                 named,
                 mask=((is_stored & named_slot_in_range) != 0)[:, None],
             )
             hashed_slot_in_range = (slot >= 0) & (slot < num_slots)
             tl.store(
-                tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8) + CANARY_FIELD_PREV_HASH, 16)[:, None]
+                tl.multiple_of(
+                    canary_buf_ptr
+                    + slot.to(tl.int64) * (slot_stride_bytes // 8)
+                    + CANARY_FIELD_PREV_HASH,
+                    16,
+                )[:, None]
                 + tl.arange(0, 2)[None, :],
                 hashed,
                 mask=((is_stored & hashed_slot_in_range) != 0)[:, None],
             )
             if wrong_count > 0:
                 # First what concerns the seed, then wild slots, then the input, then the order.
-                for kind_of_row in range(0, 4):
-                    is_outside = tl.where(kind_of_row == 0, is_seed_row, is_wild & (kind_of_row == 1))
+                for kind_of_row in range(4):
+                    is_outside = tl.where(
+                        kind_of_row == 0, is_seed_row, is_wild & (kind_of_row == 1)
+                    )
                     reasons = tl.where(is_outside, FAIL_REASON_SLOT_OUT_OF_RANGE, 0).to(tl.int64)
-                    disorder = tl.where(is_out_of_turn, FAIL_REASON_WRITE_POSITION_MISMATCH, 0).to(tl.int64)
+                    disorder = tl.where(is_out_of_turn, FAIL_REASON_WRITE_POSITION_MISMATCH, 0).to(
+                        tl.int64
+                    )
                     is_input_row = kind_of_row == 2
                     reasons = tl.where(is_input_row, input_reasons, reasons)
                     reasons = tl.where(kind_of_row == 3, disorder, reasons)
@@ -618,13 +719,14 @@ def _write_kernel(
                     evidence_previous = slot_before
                     evidence_index = entry
                     evidence_request = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64) + request
-                    # One place in the ring for each violation of this block: a row is taken by counting, never
-                    # overwritten, and where the ring ends the count goes on alone.
+                    # One place in the ring for each violation of this block: a row is taken by
+                    # counting, never overwritten, and where the ring ends the count goes on alone.
                     violations = is_violation.to(tl.int32)
                     violation_count = tl.sum(violations)
                     if violation_count > 0:
                         recorded = tl.load(violation_write_index_ptr).to(tl.int64)
-                        # A damaged or very high count stays as it is: it never comes round to a row in use.
+                        # A damaged or very high count stays as it is: it never comes round to a row
+                        # in use.
                         if (recorded >= 0) & (recorded < VIOLATION_COUNT_LIMIT):
                             first_row = tl.atomic_add(
                                 violation_write_index_ptr,
@@ -807,8 +909,8 @@ def _write_kernel(
             evidence_previous = nothing_stored - 1
             evidence_index = nothing_stored - 1
             evidence_request = request
-            # One place in the ring for each violation of this block: a row is taken by counting, never
-            # overwritten, and where the ring ends the count goes on alone.
+            # One place in the ring for each violation of this block: a row is taken by counting,
+            # never overwritten, and where the ring ends the count goes on alone.
             violations = is_violation.to(tl.int32)
             violation_count = tl.sum(violations)
             if violation_count > 0:
@@ -952,22 +1054,22 @@ def _write_kernel(
         helper = program - lane_programs
         helper_count = tl.num_programs(0) - lane_programs
         if HASH_FORMAT == HASH_FORMAT_PARALLEL:
-            # Requests that write many entries. In the parallel format the chain is an affine map, and so a
-            # cumulative sum: a block needs the sums of those before it, which an earlier launch has made;
-            # without them the whole request is walked block by block.
+            # Requests that write many entries. In the parallel format the chain is an affine map,
+            # and so a cumulative sum: a block needs the sums of those before it, which an earlier
+            # launch has made; without them the whole request is walked block by block.
             by_block = is_split != 0
             item = helper + tl.zeros([], tl.int64)
             item_end = item + 1
             while item < item_end:
-                # The request and the block that an item is, and how many items there are: one walk over the
-                # requests tells all three.
+                # The request and the block that an item is, and how many items there are: one walk
+                # over the requests tells all three.
                 item_total = tl.zeros([], tl.int64)
                 request_of_item = tl.zeros([], tl.int64)
                 block_of_item = tl.zeros([], tl.int64)
                 for base in range(0, request_count, REQUEST_BLOCK):
-                    # What there is to do for some of the requests that write many entries: each block of such a
-                    # request where blocks are chained by themselves, else the request as a whole. What damaged
-                    # offsets own is nothing.
+                    # What there is to do for some of the requests that write many entries: each
+                    # block of such a request where blocks are chained by themselves, else the
+                    # request as a whole. What damaged offsets own is nothing.
                     owners = base + tl.arange(0, REQUEST_BLOCK)
                     is_owner = owners < request_count
                     firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
@@ -1045,7 +1147,8 @@ def _write_kernel(
                             mask=(is_ahead & positions_entry_in_range) != 0,
                             other=0,
                         )
-                        # What a chain begins with: the successor of its seed, or a sequence's first hash.
+                        # What a chain begins with: the successor of its seed, or a sequence's first
+                        # hash.
                         write_seed_slot_indices_request_in_range = (request >= 0) & (
                             request < write_req_capacity
                         )
@@ -1058,7 +1161,9 @@ def _write_kernel(
                         is_cut = (seed < -1) | (seed >= num_slots)
                         seed_slot_in_range = (seed >= 0) & (seed < num_slots)
                         seed_named = tl.load(
-                            tl.multiple_of(canary_buf_ptr + seed.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+                            tl.multiple_of(
+                                canary_buf_ptr + seed.to(tl.int64) * (slot_stride_bytes // 8), 16
+                            )[:, None]
                             + tl.arange(0, 2)[None, :],
                             mask=((is_linked & seed_slot_in_range) != 0)[:, None],
                             other=0,
@@ -1078,70 +1183,77 @@ def _write_kernel(
                             seed_position.to(tl.uint64, bitcast=True),
                             HASH_FORMAT,
                         )
-                        # An evicted seed, in the padding slot, counts as the beginning of a sequence.
+                        # An evicted seed, in the padding slot, counts as the beginning of a
+                        # sequence.
                         running = tl.where(is_linked, running, _first_hash())
                         checks_positions = tl.load(enable_chain_position_assert_ptr).to(tl.int64)
                         is_followed = is_linked & (checks_positions != 0)
                         before_position = seed_position
                         before_slot = seed
                         stored_before = tl.zeros(seed.shape, tl.int64)
-                        if workspace_ptr is not None:
-                            if by_block:
-                                # The chain up to this block: the maps of the request's blocks before it, one after the other.
-                                before_entry = tl.full([], -1, tl.int64)
-                                for sum_start in range(item - block_of_item, item, SUM_BLOCK):
-                                    summed = sum_start + tl.arange(0, SUM_BLOCK)
-                                    is_before = summed < item
-                                    count_index_in_range = (summed * WRITE_SUM_FIELDS >= 0) & (
-                                        summed * WRITE_SUM_FIELDS < workspace_len
-                                    )
-                                    counts = tl.load(
-                                        workspace_ptr + (summed * WRITE_SUM_FIELDS).to(tl.int64),
-                                        mask=(is_before & count_index_in_range) != 0,
-                                        other=0,
-                                    )
-                                    sum_index_in_range = (summed * WRITE_SUM_FIELDS + 1 >= 0) & (
-                                        summed * WRITE_SUM_FIELDS + 1 < workspace_len
-                                    )
-                                    sums = tl.load(
-                                        workspace_ptr
-                                        + (summed * WRITE_SUM_FIELDS + 1).to(tl.int64),
-                                        mask=(is_before & sum_index_in_range) != 0,
-                                        other=0,
-                                    )
-                                    entry_index_in_range = (summed * WRITE_SUM_FIELDS + 2 >= 0) & (
-                                        summed * WRITE_SUM_FIELDS + 2 < workspace_len
-                                    )
-                                    entries = tl.load(
-                                        workspace_ptr
-                                        + (summed * WRITE_SUM_FIELDS + 2).to(tl.int64),
-                                        mask=(is_before & entry_index_in_range) != 0,
-                                        other=-1,
-                                    )
-                                    factors = tl.where(is_before, _power(PARALLEL_CHAIN_MULTIPLIER, counts, WRITE_POWER_BITS), 1)
-                                    addends = factors * sums.to(tl.uint64, bitcast=True)
-                                    all_factors, all_addends = tl.associative_scan((factors, addends), 0, _after)
-                                    is_latest = tl.arange(0, SUM_BLOCK) == SUM_BLOCK - 1
-                                    factor = tl.sum(tl.where(is_latest, all_factors, 0))
-                                    running = factor * running + tl.sum(tl.where(is_latest, all_addends, 0))
-                                    stored_before += tl.sum(counts)
-                                    before_entry = tl.maximum(before_entry, tl.max(entries))
-                                one = before_entry + tl.zeros([1], tl.int64)
-                                is_some = one >= 0
-                                before_position_entry_in_range = (one >= 0) & (one < num_tokens)
-                                entry_position = tl.load(
-                                    positions_ptr + one.to(tl.int64),
-                                    mask=(is_some & before_position_entry_in_range) != 0,
+                        if workspace_ptr is not None and by_block:
+                            # The chain up to this block: the maps of the request's blocks before
+                            # it, one after the other.
+                            before_entry = tl.full([], -1, tl.int64)
+                            for sum_start in range(item - block_of_item, item, SUM_BLOCK):
+                                summed = sum_start + tl.arange(0, SUM_BLOCK)
+                                is_before = summed < item
+                                count_index_in_range = (summed * WRITE_SUM_FIELDS >= 0) & (
+                                    summed * WRITE_SUM_FIELDS < workspace_len
+                                )
+                                counts = tl.load(
+                                    workspace_ptr + (summed * WRITE_SUM_FIELDS).to(tl.int64),
+                                    mask=(is_before & count_index_in_range) != 0,
                                     other=0,
                                 )
-                                before_slot_entry_in_range = (one >= 0) & (one < num_tokens)
-                                entry_slot = tl.load(
-                                    out_cache_loc_ptr + one.to(tl.int64),
-                                    mask=(is_some & before_slot_entry_in_range) != 0,
+                                sum_index_in_range = (summed * WRITE_SUM_FIELDS + 1 >= 0) & (
+                                    summed * WRITE_SUM_FIELDS + 1 < workspace_len
+                                )
+                                sums = tl.load(
+                                    workspace_ptr + (summed * WRITE_SUM_FIELDS + 1).to(tl.int64),
+                                    mask=(is_before & sum_index_in_range) != 0,
                                     other=0,
                                 )
-                                before_position = tl.where(is_some, entry_position, before_position)
-                                before_slot = tl.where(is_some, entry_slot, before_slot)
+                                entry_index_in_range = (summed * WRITE_SUM_FIELDS + 2 >= 0) & (
+                                    summed * WRITE_SUM_FIELDS + 2 < workspace_len
+                                )
+                                entries = tl.load(
+                                    workspace_ptr + (summed * WRITE_SUM_FIELDS + 2).to(tl.int64),
+                                    mask=(is_before & entry_index_in_range) != 0,
+                                    other=-1,
+                                )
+                                factors = tl.where(
+                                    is_before,
+                                    _power(PARALLEL_CHAIN_MULTIPLIER, counts, WRITE_POWER_BITS),
+                                    1,
+                                )
+                                addends = factors * sums.to(tl.uint64, bitcast=True)
+                                all_factors, all_addends = tl.associative_scan(
+                                    (factors, addends), 0, _after
+                                )
+                                is_latest = tl.arange(0, SUM_BLOCK) == SUM_BLOCK - 1
+                                factor = tl.sum(tl.where(is_latest, all_factors, 0))
+                                running = factor * running + tl.sum(
+                                    tl.where(is_latest, all_addends, 0)
+                                )
+                                stored_before += tl.sum(counts)
+                                before_entry = tl.maximum(before_entry, tl.max(entries))
+                            one = before_entry + tl.zeros([1], tl.int64)
+                            is_some = one >= 0
+                            before_position_entry_in_range = (one >= 0) & (one < num_tokens)
+                            entry_position = tl.load(
+                                positions_ptr + one.to(tl.int64),
+                                mask=(is_some & before_position_entry_in_range) != 0,
+                                other=0,
+                            )
+                            before_slot_entry_in_range = (one >= 0) & (one < num_tokens)
+                            entry_slot = tl.load(
+                                out_cache_loc_ptr + one.to(tl.int64),
+                                mask=(is_some & before_slot_entry_in_range) != 0,
+                                other=0,
+                            )
+                            before_position = tl.where(is_some, entry_position, before_position)
+                            before_slot = tl.where(is_some, entry_slot, before_slot)
                         for block in range(block_first, block_last):
                             entry = first + block * WRITE_TOKEN_BLOCK + lane
                             is_entry = entry < last
@@ -1172,25 +1284,41 @@ def _write_kernel(
                                     mask=(is_ahead & positions_entry_in_range) != 0,
                                     other=0,
                                 )
-                            # What each entry of a block adds to the chain, and where the block begins.
+                            # What each entry of a block adds to the chain, and where the block
+                            # begins.
                             counted = is_stored.to(tl.int64)
                             turn = tl.cumsum(counted, 0) - counted
                             token_bits = token.to(tl.uint64, bitcast=True)
                             added = _token_hash(token_bits, position.to(tl.uint64, bitcast=True))
-                            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, WRITE_POWER_BITS), 0)
+                            scaled = tl.where(
+                                is_stored,
+                                added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, WRITE_POWER_BITS),
+                                0,
+                            )
                             chained = tl.cumsum(scaled, 0) - scaled
-                            hash_before = _power(PARALLEL_CHAIN_MULTIPLIER, turn, WRITE_POWER_BITS) * (running + chained)
+                            hash_before = _power(
+                                PARALLEL_CHAIN_MULTIPLIER, turn, WRITE_POWER_BITS
+                            ) * (running + chained)
                             chain_hash = hash_before.to(tl.int64, bitcast=True)
                             is_first = is_stored & (stored_before + turn == 0)
                             position_before = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64)
                             slot_before = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64)
                             if checks_positions != 0:
-                                # The entry of the request stored before each one: of an earlier lane, or carried here.
-                                latest = tl.associative_scan(tl.where(is_stored, lane, -1), 0, _larger)
-                                earlier = tl.where(lane > 0, tl.gather(latest, tl.maximum(lane - 1, 0), 0), -1)
+                                # The entry of the request stored before each one: of an earlier
+                                # lane, or carried here.
+                                latest = tl.associative_scan(
+                                    tl.where(is_stored, lane, -1), 0, _larger
+                                )
+                                earlier = tl.where(
+                                    lane > 0, tl.gather(latest, tl.maximum(lane - 1, 0), 0), -1
+                                )
                                 at = tl.maximum(earlier, 0)
-                                position_before = tl.where(earlier >= 0, tl.gather(position, at, 0), before_position)
-                                slot_before = tl.where(earlier >= 0, tl.gather(slot, at, 0), before_slot)
+                                position_before = tl.where(
+                                    earlier >= 0, tl.gather(position, at, 0), before_position
+                                )
+                                slot_before = tl.where(
+                                    earlier >= 0, tl.gather(slot, at, 0), before_slot
+                                )
                             # What is wrong with entries, besides their bytes.
                             is_wild = is_entry & (slot >= num_slots)
                             is_seed_row = is_first & is_cut
@@ -1208,7 +1336,9 @@ def _write_kernel(
                                     mask=(is_entry & expected_input_tokens_entry_in_range) != 0,
                                     other=0,
                                 )
-                                input_reasons |= tl.where(token != expected_token, FAIL_REASON_WRITE_TOKEN_MISMATCH, 0)
+                                input_reasons |= tl.where(
+                                    token != expected_token, FAIL_REASON_WRITE_TOKEN_MISMATCH, 0
+                                )
                             if expected_input_positions_ptr is not None:
                                 expected_input_positions_entry_in_range = (entry >= 0) & (
                                     entry < num_tokens
@@ -1219,18 +1349,24 @@ def _write_kernel(
                                     other=0,
                                 )
                                 is_moved = position != expected_position
-                                input_reasons |= tl.where(is_moved, FAIL_REASON_WRITE_POSITION_MISMATCH, 0)
+                                input_reasons |= tl.where(
+                                    is_moved, FAIL_REASON_WRITE_POSITION_MISMATCH, 0
+                                )
                             input_reasons = tl.where(is_stored, input_reasons, 0)
                             is_wrong = is_wild | is_seed_row | is_out_of_turn | (input_reasons != 0)
                             wrong_count = tl.sum(is_wrong.to(tl.int32))
                             is_hashed = is_stored
-                            # The hash over the true K or V bytes of each slot: 0 without a source, and in mode NONE.
+                            # The hash over the true K or V bytes of each slot: 0 without a source,
+                            # and in mode NONE.
                             bytes_total = tl.zeros(slot.shape, tl.uint64)
                             if source_0_tensor_ptr is not None:
                                 source_0_number = 1
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_0_page = slot // source_0_page_size
-                                source_0_first = slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
+                                source_0_first = (
+                                    slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
+                                )
                                 source_0_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_0_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_0_any = is_hashed & (source_0_words > 0)
@@ -1241,15 +1377,29 @@ def _write_kernel(
                                     source_0_first + READ_BLOCK <= source_0_row_bytes // 8
                                 )
                                 source_0_next = tl.load(
-                                    tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_0_tensor_ptr
+                                        + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                                        + source_0_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_0_any & source_0_start_page_in_range & source_0_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_0_any
+                                            & source_0_start_page_in_range
+                                            & source_0_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_0_at in range(0, source_0_words, READ_BLOCK):
                                     source_0_bits = source_0_next.to(tl.uint64, bitcast=True)
                                     source_0_column = source_0_first + source_0_at + READ_BLOCK
-                                    source_0_more = is_hashed & (source_0_at + READ_BLOCK < source_0_words)
+                                    source_0_more = is_hashed & (
+                                        source_0_at + READ_BLOCK < source_0_words
+                                    )
                                     source_0_tensor_page_in_range = (source_0_page >= 0) & (
                                         source_0_page < source_0_pages
                                     )
@@ -1257,24 +1407,44 @@ def _write_kernel(
                                         source_0_column + READ_BLOCK <= source_0_row_bytes // 8
                                     )
                                     source_0_next = tl.load(
-                                        tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_0_tensor_ptr
+                                            + source_0_page.to(tl.int64)
+                                            * source_0_tensor_stride_page
+                                            + source_0_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_0_more & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_0_more
+                                                & source_0_tensor_page_in_range
+                                                & source_0_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_0_sums += _word_hashes(source_0_bits, source_0_at)
                                     else:
-                                        source_0_hash = _folded(source_0_hash, source_0_bits, READ_BLOCK)
+                                        source_0_hash = _folded(
+                                            source_0_hash, source_0_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_0_hash = tl.sum(source_0_sums, 1)
                                 source_0_order = tl.full(slot.shape, source_0_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_0_hash, source_0_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_0_hash, source_0_order, HASH_FORMAT
+                                )
                             if source_1_tensor_ptr is not None:
                                 source_1_number = 2
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_1_page = slot // source_1_page_size
-                                source_1_first = slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
+                                source_1_first = (
+                                    slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
+                                )
                                 source_1_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_1_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_1_any = is_hashed & (source_1_words > 0)
@@ -1285,15 +1455,29 @@ def _write_kernel(
                                     source_1_first + READ_BLOCK <= source_1_row_bytes // 8
                                 )
                                 source_1_next = tl.load(
-                                    tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_1_tensor_ptr
+                                        + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                                        + source_1_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_1_any & source_1_start_page_in_range & source_1_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_1_any
+                                            & source_1_start_page_in_range
+                                            & source_1_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_1_at in range(0, source_1_words, READ_BLOCK):
                                     source_1_bits = source_1_next.to(tl.uint64, bitcast=True)
                                     source_1_column = source_1_first + source_1_at + READ_BLOCK
-                                    source_1_more = is_hashed & (source_1_at + READ_BLOCK < source_1_words)
+                                    source_1_more = is_hashed & (
+                                        source_1_at + READ_BLOCK < source_1_words
+                                    )
                                     source_1_tensor_page_in_range = (source_1_page >= 0) & (
                                         source_1_page < source_1_pages
                                     )
@@ -1301,24 +1485,44 @@ def _write_kernel(
                                         source_1_column + READ_BLOCK <= source_1_row_bytes // 8
                                     )
                                     source_1_next = tl.load(
-                                        tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_1_tensor_ptr
+                                            + source_1_page.to(tl.int64)
+                                            * source_1_tensor_stride_page
+                                            + source_1_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_1_more & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_1_more
+                                                & source_1_tensor_page_in_range
+                                                & source_1_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_1_sums += _word_hashes(source_1_bits, source_1_at)
                                     else:
-                                        source_1_hash = _folded(source_1_hash, source_1_bits, READ_BLOCK)
+                                        source_1_hash = _folded(
+                                            source_1_hash, source_1_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_1_hash = tl.sum(source_1_sums, 1)
                                 source_1_order = tl.full(slot.shape, source_1_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_1_hash, source_1_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_1_hash, source_1_order, HASH_FORMAT
+                                )
                             if source_2_tensor_ptr is not None:
                                 source_2_number = 3
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_2_page = slot // source_2_page_size
-                                source_2_first = slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
+                                source_2_first = (
+                                    slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
+                                )
                                 source_2_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_2_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_2_any = is_hashed & (source_2_words > 0)
@@ -1329,15 +1533,29 @@ def _write_kernel(
                                     source_2_first + READ_BLOCK <= source_2_row_bytes // 8
                                 )
                                 source_2_next = tl.load(
-                                    tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_2_tensor_ptr
+                                        + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                                        + source_2_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_2_any & source_2_start_page_in_range & source_2_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_2_any
+                                            & source_2_start_page_in_range
+                                            & source_2_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_2_at in range(0, source_2_words, READ_BLOCK):
                                     source_2_bits = source_2_next.to(tl.uint64, bitcast=True)
                                     source_2_column = source_2_first + source_2_at + READ_BLOCK
-                                    source_2_more = is_hashed & (source_2_at + READ_BLOCK < source_2_words)
+                                    source_2_more = is_hashed & (
+                                        source_2_at + READ_BLOCK < source_2_words
+                                    )
                                     source_2_tensor_page_in_range = (source_2_page >= 0) & (
                                         source_2_page < source_2_pages
                                     )
@@ -1345,24 +1563,44 @@ def _write_kernel(
                                         source_2_column + READ_BLOCK <= source_2_row_bytes // 8
                                     )
                                     source_2_next = tl.load(
-                                        tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_2_tensor_ptr
+                                            + source_2_page.to(tl.int64)
+                                            * source_2_tensor_stride_page
+                                            + source_2_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_2_more & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_2_more
+                                                & source_2_tensor_page_in_range
+                                                & source_2_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_2_sums += _word_hashes(source_2_bits, source_2_at)
                                     else:
-                                        source_2_hash = _folded(source_2_hash, source_2_bits, READ_BLOCK)
+                                        source_2_hash = _folded(
+                                            source_2_hash, source_2_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_2_hash = tl.sum(source_2_sums, 1)
                                 source_2_order = tl.full(slot.shape, source_2_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_2_hash, source_2_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_2_hash, source_2_order, HASH_FORMAT
+                                )
                             if source_3_tensor_ptr is not None:
                                 source_3_number = 4
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_3_page = slot // source_3_page_size
-                                source_3_first = slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
+                                source_3_first = (
+                                    slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
+                                )
                                 source_3_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_3_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_3_any = is_hashed & (source_3_words > 0)
@@ -1373,15 +1611,29 @@ def _write_kernel(
                                     source_3_first + READ_BLOCK <= source_3_row_bytes // 8
                                 )
                                 source_3_next = tl.load(
-                                    tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_3_tensor_ptr
+                                        + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                                        + source_3_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_3_any & source_3_start_page_in_range & source_3_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_3_any
+                                            & source_3_start_page_in_range
+                                            & source_3_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_3_at in range(0, source_3_words, READ_BLOCK):
                                     source_3_bits = source_3_next.to(tl.uint64, bitcast=True)
                                     source_3_column = source_3_first + source_3_at + READ_BLOCK
-                                    source_3_more = is_hashed & (source_3_at + READ_BLOCK < source_3_words)
+                                    source_3_more = is_hashed & (
+                                        source_3_at + READ_BLOCK < source_3_words
+                                    )
                                     source_3_tensor_page_in_range = (source_3_page >= 0) & (
                                         source_3_page < source_3_pages
                                     )
@@ -1389,50 +1641,93 @@ def _write_kernel(
                                         source_3_column + READ_BLOCK <= source_3_row_bytes // 8
                                     )
                                     source_3_next = tl.load(
-                                        tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_3_tensor_ptr
+                                            + source_3_page.to(tl.int64)
+                                            * source_3_tensor_stride_page
+                                            + source_3_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_3_more & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_3_more
+                                                & source_3_tensor_page_in_range
+                                                & source_3_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_3_sums += _word_hashes(source_3_bits, source_3_at)
                                     else:
-                                        source_3_hash = _folded(source_3_hash, source_3_bits, READ_BLOCK)
+                                        source_3_hash = _folded(
+                                            source_3_hash, source_3_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_3_hash = tl.sum(source_3_sums, 1)
                                 source_3_order = tl.full(slot.shape, source_3_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_3_hash, source_3_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_3_hash, source_3_order, HASH_FORMAT
+                                )
                             bytes_hash = bytes_total.to(tl.int64, bitcast=True)
-                            bytes_hash = tl.where(is_hashed, tl.where(read_limit == 0, 0, bytes_hash), 0)
+                            bytes_hash = tl.where(
+                                is_hashed, tl.where(read_limit == 0, 0, bytes_hash), 0
+                            )
                             # Each canary in two stores of 16 bytes.
                             named = tl.join(token, position)
                             hashed = tl.join(chain_hash, bytes_hash)
                             named_slot_in_range = (slot >= 0) & (slot < num_slots)
                             tl.store(
-                                tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+                                tl.multiple_of(
+                                    canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8),
+                                    16,
+                                )[:, None]
                                 + tl.arange(0, 2)[None, :],
                                 named,
                                 mask=((is_stored & named_slot_in_range) != 0)[:, None],
                             )
                             hashed_slot_in_range = (slot >= 0) & (slot < num_slots)
                             tl.store(
-                                tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8) + CANARY_FIELD_PREV_HASH, 16)[:, None]
+                                tl.multiple_of(
+                                    canary_buf_ptr
+                                    + slot.to(tl.int64) * (slot_stride_bytes // 8)
+                                    + CANARY_FIELD_PREV_HASH,
+                                    16,
+                                )[:, None]
                                 + tl.arange(0, 2)[None, :],
                                 hashed,
                                 mask=((is_stored & hashed_slot_in_range) != 0)[:, None],
                             )
                             if wrong_count > 0:
-                                # The entry of the request stored before each one: of an earlier lane, or carried here.
-                                latest = tl.associative_scan(tl.where(is_stored, lane, -1), 0, _larger)
-                                earlier = tl.where(lane > 0, tl.gather(latest, tl.maximum(lane - 1, 0), 0), -1)
+                                # The entry of the request stored before each one: of an earlier
+                                # lane, or carried here.
+                                latest = tl.associative_scan(
+                                    tl.where(is_stored, lane, -1), 0, _larger
+                                )
+                                earlier = tl.where(
+                                    lane > 0, tl.gather(latest, tl.maximum(lane - 1, 0), 0), -1
+                                )
                                 at = tl.maximum(earlier, 0)
-                                position_before = tl.where(earlier >= 0, tl.gather(position, at, 0), before_position)
-                                slot_before = tl.where(earlier >= 0, tl.gather(slot, at, 0), before_slot)
-                                # First what concerns the seed, then wild slots, then the input, then the order.
-                                for kind_of_row in range(0, 4):
-                                    is_outside = tl.where(kind_of_row == 0, is_seed_row, is_wild & (kind_of_row == 1))
-                                    reasons = tl.where(is_outside, FAIL_REASON_SLOT_OUT_OF_RANGE, 0).to(tl.int64)
-                                    disorder = tl.where(is_out_of_turn, FAIL_REASON_WRITE_POSITION_MISMATCH, 0).to(tl.int64)
+                                position_before = tl.where(
+                                    earlier >= 0, tl.gather(position, at, 0), before_position
+                                )
+                                slot_before = tl.where(
+                                    earlier >= 0, tl.gather(slot, at, 0), before_slot
+                                )
+                                # First what concerns the seed, then wild slots, then the input,
+                                # then the order.
+                                for kind_of_row in range(4):
+                                    is_outside = tl.where(
+                                        kind_of_row == 0, is_seed_row, is_wild & (kind_of_row == 1)
+                                    )
+                                    reasons = tl.where(
+                                        is_outside, FAIL_REASON_SLOT_OUT_OF_RANGE, 0
+                                    ).to(tl.int64)
+                                    disorder = tl.where(
+                                        is_out_of_turn, FAIL_REASON_WRITE_POSITION_MISMATCH, 0
+                                    ).to(tl.int64)
                                     is_input_row = kind_of_row == 2
                                     reasons = tl.where(is_input_row, input_reasons, reasons)
                                     reasons = tl.where(kind_of_row == 3, disorder, reasons)
@@ -1440,10 +1735,16 @@ def _write_kernel(
                                     violation_slot = slot
                                     violation_position = position
                                     violation_token = tl.where(is_wild, 0, token)
-                                    violation_expected_token = tl.where(is_input_row, expected_token, token)
-                                    violation_expected_token = tl.where(is_wild, -1, violation_expected_token)
+                                    violation_expected_token = tl.where(
+                                        is_input_row, expected_token, token
+                                    )
+                                    violation_expected_token = tl.where(
+                                        is_wild, -1, violation_expected_token
+                                    )
                                     violation_hash = tl.where(is_wild, 0, chain_hash)
-                                    wanted = tl.where(is_input_row, expected_position, wanted_position)
+                                    wanted = tl.where(
+                                        is_input_row, expected_position, wanted_position
+                                    )
                                     violation_aux = tl.where(kind_of_row == 0, seed, wanted)
                                     violation_aux = tl.where(is_wild, 0, violation_aux)
                                     evidence_position = tl.where(kind_of_row < 2, -1, wanted)
@@ -1451,20 +1752,26 @@ def _write_kernel(
                                     evidence_computed = evidence_stored
                                     evidence_previous = slot_before
                                     evidence_index = entry
-                                    evidence_request = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64) + request
-                                    # One place in the ring for each violation of this block: a row is taken by counting, never
-                                    # overwritten, and where the ring ends the count goes on alone.
+                                    evidence_request = (
+                                        tl.zeros([WRITE_TOKEN_BLOCK], tl.int64) + request
+                                    )
+                                    # One place in the ring for each violation of this block: a row
+                                    # is taken by counting, never overwritten, and where the ring
+                                    # ends the count goes on alone.
                                     violations = is_violation.to(tl.int32)
                                     violation_count = tl.sum(violations)
                                     if violation_count > 0:
                                         recorded = tl.load(violation_write_index_ptr).to(tl.int64)
-                                        # A damaged or very high count stays as it is: it never comes round to a row in use.
+                                        # A damaged or very high count stays as it is: it never
+                                        # comes round to a row in use.
                                         if (recorded >= 0) & (recorded < VIOLATION_COUNT_LIMIT):
                                             first_row = tl.atomic_add(
                                                 violation_write_index_ptr,
                                                 violation_count,
                                             ).to(tl.int64)
-                                            row = first_row + (tl.cumsum(violations, 0) - violations)
+                                            row = first_row + (
+                                                tl.cumsum(violations, 0) - violations
+                                            )
                                             kind = tl.zeros(row.shape, tl.int64) + kernel_kind
                                             violation_ring_violation_in_range = (row >= 0) & (
                                                 row < ring_capacity
@@ -1474,8 +1781,7 @@ def _write_kernel(
                                                 + row.to(tl.int64) * VIOLATION_FIELDS,
                                                 kind,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1488,8 +1794,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_SLOT_IDX,
                                                 violation_slot,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1502,8 +1807,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_POSITION,
                                                 violation_position,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1516,8 +1820,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_STORED_TOKEN,
                                                 violation_token,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1530,8 +1833,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_EXPECTED_TOKEN,
                                                 violation_expected_token,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1544,8 +1846,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_STORED_CHAIN_HASH,
                                                 violation_hash,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1558,8 +1859,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_EXPECTED_AUX,
                                                 violation_aux,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1572,8 +1872,7 @@ def _write_kernel(
                                                 + VIOLATION_FIELD_FAIL_REASON_BITS,
                                                 reasons,
                                                 mask=(
-                                                    is_violation
-                                                    & violation_ring_violation_in_range
+                                                    is_violation & violation_ring_violation_in_range
                                                 )
                                                 != 0,
                                             )
@@ -1701,27 +2000,31 @@ def _write_kernel(
                                 latest_position = tl.sum(tl.where(is_latest_lane, position, 0))
                                 latest_slot = tl.sum(tl.where(is_latest_lane, slot, 0))
                                 stored_now = stored_here + tl.zeros([1], tl.int64)
-                                running = _power(PARALLEL_CHAIN_MULTIPLIER, stored_now, WRITE_POWER_BITS) * (running + tl.sum(scaled))
-                                before_position = tl.where(latest_lane >= 0, latest_position, before_position)
+                                running = _power(
+                                    PARALLEL_CHAIN_MULTIPLIER, stored_now, WRITE_POWER_BITS
+                                ) * (running + tl.sum(scaled))
+                                before_position = tl.where(
+                                    latest_lane >= 0, latest_position, before_position
+                                )
                                 before_slot = tl.where(latest_lane >= 0, latest_slot, before_slot)
                                 stored_before += stored_here
                     item += helper_count
         else:
-            # Requests that write many entries, in the serial format: first their chains, a program each, then
-            # tokens, positions and hashes of bytes, by blocks.
+            # Requests that write many entries, in the serial format: first their chains, a program
+            # each, then tokens, positions and hashes of bytes, by blocks.
             by_block = helper < 0
             item = helper + tl.zeros([], tl.int64)
             item_end = item + 1
             while item < item_end:
-                # The request and the block that an item is, and how many items there are: one walk over the
-                # requests tells all three.
+                # The request and the block that an item is, and how many items there are: one walk
+                # over the requests tells all three.
                 item_total = tl.zeros([], tl.int64)
                 request_of_item = tl.zeros([], tl.int64)
                 block_of_item = tl.zeros([], tl.int64)
                 for base in range(0, request_count, REQUEST_BLOCK):
-                    # What there is to do for some of the requests that write many entries: each block of such a
-                    # request where blocks are chained by themselves, else the request as a whole. What damaged
-                    # offsets own is nothing.
+                    # What there is to do for some of the requests that write many entries: each
+                    # block of such a request where blocks are chained by themselves, else the
+                    # request as a whole. What damaged offsets own is nothing.
                     owners = base + tl.arange(0, REQUEST_BLOCK)
                     is_owner = owners < request_count
                     firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
@@ -1752,8 +2055,9 @@ def _write_kernel(
                     item_total += tile_count
                 item_end = item_total
                 if item < item_total:
-                    # One request's chain from the seed on, an entry after the other, the next entry read ahead of its
-                    # turn. Its bytes are hashed by other programs, and here only for the record of something wrong.
+                    # One request's chain from the seed on, an entry after the other, the next entry
+                    # read ahead of its turn. Its bytes are hashed by other programs, and here only
+                    # for the record of something wrong.
                     request = request_of_item + tl.zeros([1], tl.int64)
                     chain_first_boundary_in_range = (request >= 0) & (
                         request < write_req_capacity + 1
@@ -1771,7 +2075,8 @@ def _write_kernel(
                         mask=chain_last_boundary_in_range,
                         other=0,
                     )
-                    # What a chain begins with: the successor of its seed, or a sequence's first hash.
+                    # What a chain begins with: the successor of its seed, or a sequence's first
+                    # hash.
                     write_seed_slot_indices_request_in_range = (request >= 0) & (
                         request < write_req_capacity
                     )
@@ -1784,7 +2089,9 @@ def _write_kernel(
                     is_cut = (seed < -1) | (seed >= num_slots)
                     seed_slot_in_range = (seed >= 0) & (seed < num_slots)
                     seed_named = tl.load(
-                        tl.multiple_of(canary_buf_ptr + seed.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+                        tl.multiple_of(
+                            canary_buf_ptr + seed.to(tl.int64) * (slot_stride_bytes // 8), 16
+                        )[:, None]
                         + tl.arange(0, 2)[None, :],
                         mask=((is_linked & seed_slot_in_range) != 0)[:, None],
                         other=0,
@@ -1855,7 +2162,7 @@ def _write_kernel(
                         hash_before = tl.zeros([WRITE_TOKEN_BLOCK], tl.uint64)
                         position_before = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64)
                         slot_before = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64)
-                        for turn in range(0, tl.minimum(tl.max(last) - start, WRITE_TOKEN_BLOCK)):
+                        for turn in range(tl.minimum(tl.max(last) - start, WRITE_TOKEN_BLOCK)):
                             own = lane == turn
                             hash_before = tl.where(own, running, hash_before)
                             position_before = tl.where(own, before_position, position_before)
@@ -1920,7 +2227,9 @@ def _write_kernel(
                                 mask=(is_entry & expected_input_tokens_entry_in_range) != 0,
                                 other=0,
                             )
-                            input_reasons |= tl.where(token != expected_token, FAIL_REASON_WRITE_TOKEN_MISMATCH, 0)
+                            input_reasons |= tl.where(
+                                token != expected_token, FAIL_REASON_WRITE_TOKEN_MISMATCH, 0
+                            )
                         if expected_input_positions_ptr is not None:
                             expected_input_positions_entry_in_range = (entry >= 0) & (
                                 entry < num_tokens
@@ -1931,19 +2240,25 @@ def _write_kernel(
                                 other=0,
                             )
                             is_moved = position != expected_position
-                            input_reasons |= tl.where(is_moved, FAIL_REASON_WRITE_POSITION_MISMATCH, 0)
+                            input_reasons |= tl.where(
+                                is_moved, FAIL_REASON_WRITE_POSITION_MISMATCH, 0
+                            )
                         input_reasons = tl.where(is_stored, input_reasons, 0)
                         is_wrong = is_wild | is_seed_row | is_out_of_turn | (input_reasons != 0)
                         wrong_count = tl.sum(is_wrong.to(tl.int32))
                         if wrong_count > 0:
                             is_hashed = is_stored
-                            # The hash over the true K or V bytes of each slot: 0 without a source, and in mode NONE.
+                            # The hash over the true K or V bytes of each slot: 0 without a source,
+                            # and in mode NONE.
                             bytes_total = tl.zeros(slot.shape, tl.uint64)
                             if source_0_tensor_ptr is not None:
                                 source_0_number = 1
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_0_page = slot // source_0_page_size
-                                source_0_first = slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
+                                source_0_first = (
+                                    slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
+                                )
                                 source_0_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_0_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_0_any = is_hashed & (source_0_words > 0)
@@ -1954,15 +2269,29 @@ def _write_kernel(
                                     source_0_first + READ_BLOCK <= source_0_row_bytes // 8
                                 )
                                 source_0_next = tl.load(
-                                    tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_0_tensor_ptr
+                                        + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                                        + source_0_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_0_any & source_0_start_page_in_range & source_0_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_0_any
+                                            & source_0_start_page_in_range
+                                            & source_0_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_0_at in range(0, source_0_words, READ_BLOCK):
                                     source_0_bits = source_0_next.to(tl.uint64, bitcast=True)
                                     source_0_column = source_0_first + source_0_at + READ_BLOCK
-                                    source_0_more = is_hashed & (source_0_at + READ_BLOCK < source_0_words)
+                                    source_0_more = is_hashed & (
+                                        source_0_at + READ_BLOCK < source_0_words
+                                    )
                                     source_0_tensor_page_in_range = (source_0_page >= 0) & (
                                         source_0_page < source_0_pages
                                     )
@@ -1970,24 +2299,44 @@ def _write_kernel(
                                         source_0_column + READ_BLOCK <= source_0_row_bytes // 8
                                     )
                                     source_0_next = tl.load(
-                                        tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_0_tensor_ptr
+                                            + source_0_page.to(tl.int64)
+                                            * source_0_tensor_stride_page
+                                            + source_0_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_0_more & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_0_more
+                                                & source_0_tensor_page_in_range
+                                                & source_0_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_0_sums += _word_hashes(source_0_bits, source_0_at)
                                     else:
-                                        source_0_hash = _folded(source_0_hash, source_0_bits, READ_BLOCK)
+                                        source_0_hash = _folded(
+                                            source_0_hash, source_0_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_0_hash = tl.sum(source_0_sums, 1)
                                 source_0_order = tl.full(slot.shape, source_0_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_0_hash, source_0_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_0_hash, source_0_order, HASH_FORMAT
+                                )
                             if source_1_tensor_ptr is not None:
                                 source_1_number = 2
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_1_page = slot // source_1_page_size
-                                source_1_first = slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
+                                source_1_first = (
+                                    slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
+                                )
                                 source_1_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_1_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_1_any = is_hashed & (source_1_words > 0)
@@ -1998,15 +2347,29 @@ def _write_kernel(
                                     source_1_first + READ_BLOCK <= source_1_row_bytes // 8
                                 )
                                 source_1_next = tl.load(
-                                    tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_1_tensor_ptr
+                                        + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                                        + source_1_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_1_any & source_1_start_page_in_range & source_1_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_1_any
+                                            & source_1_start_page_in_range
+                                            & source_1_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_1_at in range(0, source_1_words, READ_BLOCK):
                                     source_1_bits = source_1_next.to(tl.uint64, bitcast=True)
                                     source_1_column = source_1_first + source_1_at + READ_BLOCK
-                                    source_1_more = is_hashed & (source_1_at + READ_BLOCK < source_1_words)
+                                    source_1_more = is_hashed & (
+                                        source_1_at + READ_BLOCK < source_1_words
+                                    )
                                     source_1_tensor_page_in_range = (source_1_page >= 0) & (
                                         source_1_page < source_1_pages
                                     )
@@ -2014,24 +2377,44 @@ def _write_kernel(
                                         source_1_column + READ_BLOCK <= source_1_row_bytes // 8
                                     )
                                     source_1_next = tl.load(
-                                        tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_1_tensor_ptr
+                                            + source_1_page.to(tl.int64)
+                                            * source_1_tensor_stride_page
+                                            + source_1_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_1_more & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_1_more
+                                                & source_1_tensor_page_in_range
+                                                & source_1_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_1_sums += _word_hashes(source_1_bits, source_1_at)
                                     else:
-                                        source_1_hash = _folded(source_1_hash, source_1_bits, READ_BLOCK)
+                                        source_1_hash = _folded(
+                                            source_1_hash, source_1_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_1_hash = tl.sum(source_1_sums, 1)
                                 source_1_order = tl.full(slot.shape, source_1_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_1_hash, source_1_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_1_hash, source_1_order, HASH_FORMAT
+                                )
                             if source_2_tensor_ptr is not None:
                                 source_2_number = 3
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_2_page = slot // source_2_page_size
-                                source_2_first = slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
+                                source_2_first = (
+                                    slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
+                                )
                                 source_2_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_2_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_2_any = is_hashed & (source_2_words > 0)
@@ -2042,15 +2425,29 @@ def _write_kernel(
                                     source_2_first + READ_BLOCK <= source_2_row_bytes // 8
                                 )
                                 source_2_next = tl.load(
-                                    tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_2_tensor_ptr
+                                        + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                                        + source_2_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_2_any & source_2_start_page_in_range & source_2_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_2_any
+                                            & source_2_start_page_in_range
+                                            & source_2_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_2_at in range(0, source_2_words, READ_BLOCK):
                                     source_2_bits = source_2_next.to(tl.uint64, bitcast=True)
                                     source_2_column = source_2_first + source_2_at + READ_BLOCK
-                                    source_2_more = is_hashed & (source_2_at + READ_BLOCK < source_2_words)
+                                    source_2_more = is_hashed & (
+                                        source_2_at + READ_BLOCK < source_2_words
+                                    )
                                     source_2_tensor_page_in_range = (source_2_page >= 0) & (
                                         source_2_page < source_2_pages
                                     )
@@ -2058,24 +2455,44 @@ def _write_kernel(
                                         source_2_column + READ_BLOCK <= source_2_row_bytes // 8
                                     )
                                     source_2_next = tl.load(
-                                        tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_2_tensor_ptr
+                                            + source_2_page.to(tl.int64)
+                                            * source_2_tensor_stride_page
+                                            + source_2_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_2_more & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_2_more
+                                                & source_2_tensor_page_in_range
+                                                & source_2_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_2_sums += _word_hashes(source_2_bits, source_2_at)
                                     else:
-                                        source_2_hash = _folded(source_2_hash, source_2_bits, READ_BLOCK)
+                                        source_2_hash = _folded(
+                                            source_2_hash, source_2_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_2_hash = tl.sum(source_2_sums, 1)
                                 source_2_order = tl.full(slot.shape, source_2_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_2_hash, source_2_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_2_hash, source_2_order, HASH_FORMAT
+                                )
                             if source_3_tensor_ptr is not None:
                                 source_3_number = 4
-                                # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                                # The words of one source, some at a time, the next ahead of their
+                                # turn; no hole of a row is read.
                                 source_3_page = slot // source_3_page_size
-                                source_3_first = slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
+                                source_3_first = (
+                                    slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
+                                )
                                 source_3_hash = tl.zeros(slot.shape, tl.uint64)
                                 source_3_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                                 source_3_any = is_hashed & (source_3_words > 0)
@@ -2086,15 +2503,29 @@ def _write_kernel(
                                     source_3_first + READ_BLOCK <= source_3_row_bytes // 8
                                 )
                                 source_3_next = tl.load(
-                                    tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_first.to(tl.int64), 16)[:, None]
+                                    tl.multiple_of(
+                                        source_3_tensor_ptr
+                                        + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                                        + source_3_first.to(tl.int64),
+                                        16,
+                                    )[:, None]
                                     + tl.arange(0, READ_BLOCK)[None, :],
-                                    mask=((source_3_any & source_3_start_page_in_range & source_3_start_word_in_range) != 0)[:, None],
+                                    mask=(
+                                        (
+                                            source_3_any
+                                            & source_3_start_page_in_range
+                                            & source_3_start_word_in_range
+                                        )
+                                        != 0
+                                    )[:, None],
                                     other=0,
                                 )
                                 for source_3_at in range(0, source_3_words, READ_BLOCK):
                                     source_3_bits = source_3_next.to(tl.uint64, bitcast=True)
                                     source_3_column = source_3_first + source_3_at + READ_BLOCK
-                                    source_3_more = is_hashed & (source_3_at + READ_BLOCK < source_3_words)
+                                    source_3_more = is_hashed & (
+                                        source_3_at + READ_BLOCK < source_3_words
+                                    )
                                     source_3_tensor_page_in_range = (source_3_page >= 0) & (
                                         source_3_page < source_3_pages
                                     )
@@ -2102,26 +2533,52 @@ def _write_kernel(
                                         source_3_column + READ_BLOCK <= source_3_row_bytes // 8
                                     )
                                     source_3_next = tl.load(
-                                        tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_column.to(tl.int64), 16)[:, None]
+                                        tl.multiple_of(
+                                            source_3_tensor_ptr
+                                            + source_3_page.to(tl.int64)
+                                            * source_3_tensor_stride_page
+                                            + source_3_column.to(tl.int64),
+                                            16,
+                                        )[:, None]
                                         + tl.arange(0, READ_BLOCK)[None, :],
-                                        mask=((source_3_more & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
+                                        mask=(
+                                            (
+                                                source_3_more
+                                                & source_3_tensor_page_in_range
+                                                & source_3_tensor_word_in_range
+                                            )
+                                            != 0
+                                        )[:, None],
                                         other=0,
                                     )
                                     if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                         source_3_sums += _word_hashes(source_3_bits, source_3_at)
                                     else:
-                                        source_3_hash = _folded(source_3_hash, source_3_bits, READ_BLOCK)
+                                        source_3_hash = _folded(
+                                            source_3_hash, source_3_bits, READ_BLOCK
+                                        )
                                 if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                                     source_3_hash = tl.sum(source_3_sums, 1)
                                 source_3_order = tl.full(slot.shape, source_3_number, tl.uint64)
-                                bytes_total = _with_source(bytes_total, source_3_hash, source_3_order, HASH_FORMAT)
+                                bytes_total = _with_source(
+                                    bytes_total, source_3_hash, source_3_order, HASH_FORMAT
+                                )
                             bytes_hash = bytes_total.to(tl.int64, bitcast=True)
-                            bytes_hash = tl.where(is_hashed, tl.where(read_limit == 0, 0, bytes_hash), 0)
-                            # First what concerns the seed, then wild slots, then the input, then the order.
-                            for kind_of_row in range(0, 4):
-                                is_outside = tl.where(kind_of_row == 0, is_seed_row, is_wild & (kind_of_row == 1))
-                                reasons = tl.where(is_outside, FAIL_REASON_SLOT_OUT_OF_RANGE, 0).to(tl.int64)
-                                disorder = tl.where(is_out_of_turn, FAIL_REASON_WRITE_POSITION_MISMATCH, 0).to(tl.int64)
+                            bytes_hash = tl.where(
+                                is_hashed, tl.where(read_limit == 0, 0, bytes_hash), 0
+                            )
+                            # First what concerns the seed, then wild slots, then the input, then
+                            # the order.
+                            for kind_of_row in range(4):
+                                is_outside = tl.where(
+                                    kind_of_row == 0, is_seed_row, is_wild & (kind_of_row == 1)
+                                )
+                                reasons = tl.where(is_outside, FAIL_REASON_SLOT_OUT_OF_RANGE, 0).to(
+                                    tl.int64
+                                )
+                                disorder = tl.where(
+                                    is_out_of_turn, FAIL_REASON_WRITE_POSITION_MISMATCH, 0
+                                ).to(tl.int64)
                                 is_input_row = kind_of_row == 2
                                 reasons = tl.where(is_input_row, input_reasons, reasons)
                                 reasons = tl.where(kind_of_row == 3, disorder, reasons)
@@ -2129,8 +2586,12 @@ def _write_kernel(
                                 violation_slot = slot
                                 violation_position = position
                                 violation_token = tl.where(is_wild, 0, token)
-                                violation_expected_token = tl.where(is_input_row, expected_token, token)
-                                violation_expected_token = tl.where(is_wild, -1, violation_expected_token)
+                                violation_expected_token = tl.where(
+                                    is_input_row, expected_token, token
+                                )
+                                violation_expected_token = tl.where(
+                                    is_wild, -1, violation_expected_token
+                                )
                                 violation_hash = tl.where(is_wild, 0, chain_hash)
                                 wanted = tl.where(is_input_row, expected_position, wanted_position)
                                 violation_aux = tl.where(kind_of_row == 0, seed, wanted)
@@ -2141,13 +2602,15 @@ def _write_kernel(
                                 evidence_previous = slot_before
                                 evidence_index = entry
                                 evidence_request = tl.zeros([WRITE_TOKEN_BLOCK], tl.int64) + request
-                                # One place in the ring for each violation of this block: a row is taken by counting, never
-                                # overwritten, and where the ring ends the count goes on alone.
+                                # One place in the ring for each violation of this block: a row is
+                                # taken by counting, never overwritten, and where the ring ends the
+                                # count goes on alone.
                                 violations = is_violation.to(tl.int32)
                                 violation_count = tl.sum(violations)
                                 if violation_count > 0:
                                     recorded = tl.load(violation_write_index_ptr).to(tl.int64)
-                                    # A damaged or very high count stays as it is: it never comes round to a row in use.
+                                    # A damaged or very high count stays as it is: it never comes
+                                    # round to a row in use.
                                     if (recorded >= 0) & (recorded < VIOLATION_COUNT_LIMIT):
                                         first_row = tl.atomic_add(
                                             violation_write_index_ptr,
@@ -2162,9 +2625,7 @@ def _write_kernel(
                                             violation_ring_ptr
                                             + row.to(tl.int64) * VIOLATION_FIELDS,
                                             kind,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2175,9 +2636,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_SLOT_IDX,
                                             violation_slot,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2188,9 +2647,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_POSITION,
                                             violation_position,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2201,9 +2658,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_STORED_TOKEN,
                                             violation_token,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2214,9 +2669,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_EXPECTED_TOKEN,
                                             violation_expected_token,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2227,9 +2680,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_STORED_CHAIN_HASH,
                                             violation_hash,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2240,9 +2691,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_EXPECTED_AUX,
                                             violation_aux,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         violation_ring_violation_in_range = (row >= 0) & (
@@ -2253,9 +2702,7 @@ def _write_kernel(
                                             + row.to(tl.int64) * VIOLATION_FIELDS
                                             + VIOLATION_FIELD_FAIL_REASON_BITS,
                                             reasons,
-                                            mask=(
-                                                is_violation & violation_ring_violation_in_range
-                                            )
+                                            mask=(is_violation & violation_ring_violation_in_range)
                                             != 0,
                                         )
                                         if evidence_ring_ptr is not None:
@@ -2373,15 +2820,15 @@ def _write_kernel(
             item = item - item_end
             item_end = item + 1
             while item < item_end:
-                # The request and the block that an item is, and how many items there are: one walk over the
-                # requests tells all three.
+                # The request and the block that an item is, and how many items there are: one walk
+                # over the requests tells all three.
                 item_total = tl.zeros([], tl.int64)
                 request_of_item = tl.zeros([], tl.int64)
                 block_of_item = tl.zeros([], tl.int64)
                 for base in range(0, request_count, REQUEST_BLOCK):
-                    # What there is to do for some of the requests that write many entries: each block of such a
-                    # request where blocks are chained by themselves, else the request as a whole. What damaged
-                    # offsets own is nothing.
+                    # What there is to do for some of the requests that write many entries: each
+                    # block of such a request where blocks are chained by themselves, else the
+                    # request as a whole. What damaged offsets own is nothing.
                     owners = base + tl.arange(0, REQUEST_BLOCK)
                     is_owner = owners < request_count
                     firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
@@ -2412,7 +2859,8 @@ def _write_kernel(
                     item_total += tile_count
                 item_end = item_total
                 if item < item_total:
-                    # Token, position and hash of bytes of a block whose chain another program walks.
+                    # Token, position and hash of bytes of a block whose chain another program
+                    # walks.
                     request = request_of_item + tl.zeros([1], tl.int64)
                     bytes_first_boundary_in_range = (request >= 0) & (
                         request < write_req_capacity + 1
@@ -2451,13 +2899,17 @@ def _write_kernel(
                         other=0,
                     )
                     is_hashed = is_entry & (slot >= 0) & (slot < num_slots)
-                    # The hash over the true K or V bytes of each slot: 0 without a source, and in mode NONE.
+                    # The hash over the true K or V bytes of each slot: 0 without a source, and in
+                    # mode NONE.
                     bytes_total = tl.zeros(slot.shape, tl.uint64)
                     if source_0_tensor_ptr is not None:
                         source_0_number = 1
-                        # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                        # The words of one source, some at a time, the next ahead of their turn; no
+                        # hole of a row is read.
                         source_0_page = slot // source_0_page_size
-                        source_0_first = slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
+                        source_0_first = (
+                            slot % source_0_page_size * (source_0_num_bytes_per_token // 8)
+                        )
                         source_0_hash = tl.zeros(slot.shape, tl.uint64)
                         source_0_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                         source_0_any = is_hashed & (source_0_words > 0)
@@ -2468,9 +2920,21 @@ def _write_kernel(
                             source_0_first + READ_BLOCK <= source_0_row_bytes // 8
                         )
                         source_0_next = tl.load(
-                            tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_first.to(tl.int64), 16)[:, None]
+                            tl.multiple_of(
+                                source_0_tensor_ptr
+                                + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                                + source_0_first.to(tl.int64),
+                                16,
+                            )[:, None]
                             + tl.arange(0, READ_BLOCK)[None, :],
-                            mask=((source_0_any & source_0_start_page_in_range & source_0_start_word_in_range) != 0)[:, None],
+                            mask=(
+                                (
+                                    source_0_any
+                                    & source_0_start_page_in_range
+                                    & source_0_start_word_in_range
+                                )
+                                != 0
+                            )[:, None],
                             other=0,
                         )
                         for source_0_at in range(0, source_0_words, READ_BLOCK):
@@ -2484,9 +2948,21 @@ def _write_kernel(
                                 source_0_column + READ_BLOCK <= source_0_row_bytes // 8
                             )
                             source_0_next = tl.load(
-                                tl.multiple_of(source_0_tensor_ptr + source_0_page.to(tl.int64) * source_0_tensor_stride_page + source_0_column.to(tl.int64), 16)[:, None]
+                                tl.multiple_of(
+                                    source_0_tensor_ptr
+                                    + source_0_page.to(tl.int64) * source_0_tensor_stride_page
+                                    + source_0_column.to(tl.int64),
+                                    16,
+                                )[:, None]
                                 + tl.arange(0, READ_BLOCK)[None, :],
-                                mask=((source_0_more & source_0_tensor_page_in_range & source_0_tensor_word_in_range) != 0)[:, None],
+                                mask=(
+                                    (
+                                        source_0_more
+                                        & source_0_tensor_page_in_range
+                                        & source_0_tensor_word_in_range
+                                    )
+                                    != 0
+                                )[:, None],
                                 other=0,
                             )
                             if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -2496,12 +2972,17 @@ def _write_kernel(
                         if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                             source_0_hash = tl.sum(source_0_sums, 1)
                         source_0_order = tl.full(slot.shape, source_0_number, tl.uint64)
-                        bytes_total = _with_source(bytes_total, source_0_hash, source_0_order, HASH_FORMAT)
+                        bytes_total = _with_source(
+                            bytes_total, source_0_hash, source_0_order, HASH_FORMAT
+                        )
                     if source_1_tensor_ptr is not None:
                         source_1_number = 2
-                        # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                        # The words of one source, some at a time, the next ahead of their turn; no
+                        # hole of a row is read.
                         source_1_page = slot // source_1_page_size
-                        source_1_first = slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
+                        source_1_first = (
+                            slot % source_1_page_size * (source_1_num_bytes_per_token // 8)
+                        )
                         source_1_hash = tl.zeros(slot.shape, tl.uint64)
                         source_1_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                         source_1_any = is_hashed & (source_1_words > 0)
@@ -2512,9 +2993,21 @@ def _write_kernel(
                             source_1_first + READ_BLOCK <= source_1_row_bytes // 8
                         )
                         source_1_next = tl.load(
-                            tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_first.to(tl.int64), 16)[:, None]
+                            tl.multiple_of(
+                                source_1_tensor_ptr
+                                + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                                + source_1_first.to(tl.int64),
+                                16,
+                            )[:, None]
                             + tl.arange(0, READ_BLOCK)[None, :],
-                            mask=((source_1_any & source_1_start_page_in_range & source_1_start_word_in_range) != 0)[:, None],
+                            mask=(
+                                (
+                                    source_1_any
+                                    & source_1_start_page_in_range
+                                    & source_1_start_word_in_range
+                                )
+                                != 0
+                            )[:, None],
                             other=0,
                         )
                         for source_1_at in range(0, source_1_words, READ_BLOCK):
@@ -2528,9 +3021,21 @@ def _write_kernel(
                                 source_1_column + READ_BLOCK <= source_1_row_bytes // 8
                             )
                             source_1_next = tl.load(
-                                tl.multiple_of(source_1_tensor_ptr + source_1_page.to(tl.int64) * source_1_tensor_stride_page + source_1_column.to(tl.int64), 16)[:, None]
+                                tl.multiple_of(
+                                    source_1_tensor_ptr
+                                    + source_1_page.to(tl.int64) * source_1_tensor_stride_page
+                                    + source_1_column.to(tl.int64),
+                                    16,
+                                )[:, None]
                                 + tl.arange(0, READ_BLOCK)[None, :],
-                                mask=((source_1_more & source_1_tensor_page_in_range & source_1_tensor_word_in_range) != 0)[:, None],
+                                mask=(
+                                    (
+                                        source_1_more
+                                        & source_1_tensor_page_in_range
+                                        & source_1_tensor_word_in_range
+                                    )
+                                    != 0
+                                )[:, None],
                                 other=0,
                             )
                             if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -2540,12 +3045,17 @@ def _write_kernel(
                         if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                             source_1_hash = tl.sum(source_1_sums, 1)
                         source_1_order = tl.full(slot.shape, source_1_number, tl.uint64)
-                        bytes_total = _with_source(bytes_total, source_1_hash, source_1_order, HASH_FORMAT)
+                        bytes_total = _with_source(
+                            bytes_total, source_1_hash, source_1_order, HASH_FORMAT
+                        )
                     if source_2_tensor_ptr is not None:
                         source_2_number = 3
-                        # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                        # The words of one source, some at a time, the next ahead of their turn; no
+                        # hole of a row is read.
                         source_2_page = slot // source_2_page_size
-                        source_2_first = slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
+                        source_2_first = (
+                            slot % source_2_page_size * (source_2_num_bytes_per_token // 8)
+                        )
                         source_2_hash = tl.zeros(slot.shape, tl.uint64)
                         source_2_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                         source_2_any = is_hashed & (source_2_words > 0)
@@ -2556,9 +3066,21 @@ def _write_kernel(
                             source_2_first + READ_BLOCK <= source_2_row_bytes // 8
                         )
                         source_2_next = tl.load(
-                            tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_first.to(tl.int64), 16)[:, None]
+                            tl.multiple_of(
+                                source_2_tensor_ptr
+                                + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                                + source_2_first.to(tl.int64),
+                                16,
+                            )[:, None]
                             + tl.arange(0, READ_BLOCK)[None, :],
-                            mask=((source_2_any & source_2_start_page_in_range & source_2_start_word_in_range) != 0)[:, None],
+                            mask=(
+                                (
+                                    source_2_any
+                                    & source_2_start_page_in_range
+                                    & source_2_start_word_in_range
+                                )
+                                != 0
+                            )[:, None],
                             other=0,
                         )
                         for source_2_at in range(0, source_2_words, READ_BLOCK):
@@ -2572,9 +3094,21 @@ def _write_kernel(
                                 source_2_column + READ_BLOCK <= source_2_row_bytes // 8
                             )
                             source_2_next = tl.load(
-                                tl.multiple_of(source_2_tensor_ptr + source_2_page.to(tl.int64) * source_2_tensor_stride_page + source_2_column.to(tl.int64), 16)[:, None]
+                                tl.multiple_of(
+                                    source_2_tensor_ptr
+                                    + source_2_page.to(tl.int64) * source_2_tensor_stride_page
+                                    + source_2_column.to(tl.int64),
+                                    16,
+                                )[:, None]
                                 + tl.arange(0, READ_BLOCK)[None, :],
-                                mask=((source_2_more & source_2_tensor_page_in_range & source_2_tensor_word_in_range) != 0)[:, None],
+                                mask=(
+                                    (
+                                        source_2_more
+                                        & source_2_tensor_page_in_range
+                                        & source_2_tensor_word_in_range
+                                    )
+                                    != 0
+                                )[:, None],
                                 other=0,
                             )
                             if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -2584,12 +3118,17 @@ def _write_kernel(
                         if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                             source_2_hash = tl.sum(source_2_sums, 1)
                         source_2_order = tl.full(slot.shape, source_2_number, tl.uint64)
-                        bytes_total = _with_source(bytes_total, source_2_hash, source_2_order, HASH_FORMAT)
+                        bytes_total = _with_source(
+                            bytes_total, source_2_hash, source_2_order, HASH_FORMAT
+                        )
                     if source_3_tensor_ptr is not None:
                         source_3_number = 4
-                        # The words of one source, some at a time, the next ahead of their turn; no hole of a row is read.
+                        # The words of one source, some at a time, the next ahead of their turn; no
+                        # hole of a row is read.
                         source_3_page = slot // source_3_page_size
-                        source_3_first = slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
+                        source_3_first = (
+                            slot % source_3_page_size * (source_3_num_bytes_per_token // 8)
+                        )
                         source_3_hash = tl.zeros(slot.shape, tl.uint64)
                         source_3_sums = tl.zeros([slot.shape[0], READ_BLOCK], tl.uint64)
                         source_3_any = is_hashed & (source_3_words > 0)
@@ -2600,9 +3139,21 @@ def _write_kernel(
                             source_3_first + READ_BLOCK <= source_3_row_bytes // 8
                         )
                         source_3_next = tl.load(
-                            tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_first.to(tl.int64), 16)[:, None]
+                            tl.multiple_of(
+                                source_3_tensor_ptr
+                                + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                                + source_3_first.to(tl.int64),
+                                16,
+                            )[:, None]
                             + tl.arange(0, READ_BLOCK)[None, :],
-                            mask=((source_3_any & source_3_start_page_in_range & source_3_start_word_in_range) != 0)[:, None],
+                            mask=(
+                                (
+                                    source_3_any
+                                    & source_3_start_page_in_range
+                                    & source_3_start_word_in_range
+                                )
+                                != 0
+                            )[:, None],
                             other=0,
                         )
                         for source_3_at in range(0, source_3_words, READ_BLOCK):
@@ -2616,9 +3167,21 @@ def _write_kernel(
                                 source_3_column + READ_BLOCK <= source_3_row_bytes // 8
                             )
                             source_3_next = tl.load(
-                                tl.multiple_of(source_3_tensor_ptr + source_3_page.to(tl.int64) * source_3_tensor_stride_page + source_3_column.to(tl.int64), 16)[:, None]
+                                tl.multiple_of(
+                                    source_3_tensor_ptr
+                                    + source_3_page.to(tl.int64) * source_3_tensor_stride_page
+                                    + source_3_column.to(tl.int64),
+                                    16,
+                                )[:, None]
                                 + tl.arange(0, READ_BLOCK)[None, :],
-                                mask=((source_3_more & source_3_tensor_page_in_range & source_3_tensor_word_in_range) != 0)[:, None],
+                                mask=(
+                                    (
+                                        source_3_more
+                                        & source_3_tensor_page_in_range
+                                        & source_3_tensor_word_in_range
+                                    )
+                                    != 0
+                                )[:, None],
                                 other=0,
                             )
                             if HASH_FORMAT == HASH_FORMAT_PARALLEL:
@@ -2628,13 +3191,17 @@ def _write_kernel(
                         if HASH_FORMAT == HASH_FORMAT_PARALLEL:
                             source_3_hash = tl.sum(source_3_sums, 1)
                         source_3_order = tl.full(slot.shape, source_3_number, tl.uint64)
-                        bytes_total = _with_source(bytes_total, source_3_hash, source_3_order, HASH_FORMAT)
+                        bytes_total = _with_source(
+                            bytes_total, source_3_hash, source_3_order, HASH_FORMAT
+                        )
                     bytes_hash = bytes_total.to(tl.int64, bitcast=True)
                     bytes_hash = tl.where(is_hashed, tl.where(read_limit == 0, 0, bytes_hash), 0)
                     named = tl.join(token, position)
                     bytes_named_slot_in_range = (slot >= 0) & (slot < num_slots)
                     tl.store(
-                        tl.multiple_of(canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16)[:, None]
+                        tl.multiple_of(
+                            canary_buf_ptr + slot.to(tl.int64) * (slot_stride_bytes // 8), 16
+                        )[:, None]
                         + tl.arange(0, 2)[None, :],
                         named,
                         mask=((is_hashed & bytes_named_slot_in_range) != 0)[:, None],

@@ -87,9 +87,9 @@ def _write_sums_kernel(
         request_of_item = tl.zeros([], tl.int64)
         block_of_item = tl.zeros([], tl.int64)
         for base in range(0, request_count, REQUEST_BLOCK):
-            # What there is to do for some of the requests that write many entries: each block of such a
-            # request where blocks are chained by themselves, else the request as a whole. What damaged
-            # offsets own is nothing.
+            # What there is to do for some of the requests that write many entries: each block of
+            # such a request where blocks are chained by themselves, else the request as a whole.
+            # What damaged offsets own is nothing.
             owners = base + tl.arange(0, REQUEST_BLOCK)
             is_owner = owners < request_count
             firsts_boundary_in_range = (owners >= 0) & (owners < write_req_capacity + 1)
@@ -165,7 +165,9 @@ def _write_sums_kernel(
             turn = tl.cumsum(counted, 0) - counted
             token_bits = token.to(tl.uint64, bitcast=True)
             added = _token_hash(token_bits, position.to(tl.uint64, bitcast=True))
-            scaled = tl.where(is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, WRITE_POWER_BITS), 0)
+            scaled = tl.where(
+                is_stored, added * _power(PARALLEL_CHAIN_INVERSE, turn + 1, WRITE_POWER_BITS), 0
+            )
             stored = tl.sum(counted)
             chain_sum = tl.sum(scaled).to(tl.int64, bitcast=True)
             latest_entry = tl.max(tl.where(is_stored, entry, -1))

@@ -68,9 +68,7 @@ def prepare_launch_count(
         stem="launch_count",
         variant=(),
         grid=(1,),
-        arguments=(
-            kernel_run_counter,
-        ),
+        arguments=(kernel_run_counter,),
         constants={},
         num_warps=1,
         device=kernel_run_counter.device,
@@ -93,12 +91,8 @@ def warm_up_launch_count(
         kernel=_launch_count_kernel,
         stem="launch_count",
         device=device,
-        pointers=(
-            (torch.int64, True),
-        ),
+        pointers=((torch.int64, True),),
         presences=("",),
         integers=0,
-        variants=(
-            ({}, 1),
-        ),
+        variants=(({}, 1),),
     )

@@ -28,7 +28,6 @@ from kv_canary_kernels.validators.plan import (
     validate_plan,
 )
 
-
 # What of the optional tensors may be given together, in this order:
 # full_to_swa_index_mapping, req_to_verify_expected_tokens,
 # req_to_verify_expected_tokens_valid_lens, verify_rotation.
@@ -215,10 +214,27 @@ def prepare_plan(
             (16, 256, 1024, 4096)[size_class],
             (16, 16, 16, 4)[size_class],
             (128, 512)[size_class_1],
-            alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
+            alignment_of(
+                out_verify_slot_indices,
+                out_verify_expected_tokens,
+                out_verify_expected_positions,
+                out_verify_prev_slot_indices,
+            ),
         ),
         grid=(
-            (out_write_offsets.shape[0] + 256 - 1) // 256 + max(1, min(528, (min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1]) + (128, 512)[size_class_1] - 1) // (128, 512)[size_class_1])),
+            (out_write_offsets.shape[0] + 256 - 1) // 256
+            + max(
+                1,
+                min(
+                    528,
+                    (
+                        min(verify_capacity, req_pool_indices.shape[0] * req_to_token.shape[1])
+                        + (128, 512)[size_class_1]
+                        - 1
+                    )
+                    // (128, 512)[size_class_1],
+                ),
+            ),
         ),
         arguments=(
             out_verify_slot_indices,
@@ -254,7 +270,12 @@ def prepare_plan(
             "BATCH_BLOCK": (16, 256, 1024, 4096)[size_class],
             "MEMBER_BLOCK": (16, 16, 16, 4)[size_class],
             "TILE_BLOCK": (128, 512)[size_class_1],
-            "WIDE_ALIGNMENT": alignment_of(out_verify_slot_indices, out_verify_expected_tokens, out_verify_expected_positions, out_verify_prev_slot_indices),
+            "WIDE_ALIGNMENT": alignment_of(
+                out_verify_slot_indices,
+                out_verify_expected_tokens,
+                out_verify_expected_positions,
+                out_verify_prev_slot_indices,
+            ),
         },
         num_warps=4,
         device=out_verify_slot_indices.device,

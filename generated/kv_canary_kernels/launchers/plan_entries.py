@@ -20,11 +20,17 @@ from kv_canary_kernels.validators.plan_entries import (
     validate_plan_entries,
 )
 
-
 # What of the optional tensors may be given together, in this order:
 # full_to_swa_index_mapping, req_to_verify_expected_tokens,
 # req_to_verify_expected_tokens_valid_lens.
-PRESENCES = ("---", "--+", "-++", "+--", "+-+", "+++")
+PRESENCES = (
+    "---",
+    "--+",
+    "-++",
+    "+--",
+    "+-+",
+    "+++",
+)
 
 
 def launch_plan_entries_kernel(
@@ -248,7 +254,5 @@ def warm_up_plan_entries(
         ),
         presences=PRESENCES,
         integers=9,
-        variants=(
-            ({}, 4),
-        ),
+        variants=(({}, 4),),
     )

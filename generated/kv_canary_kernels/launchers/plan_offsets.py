@@ -18,10 +18,12 @@ from kv_canary_kernels.validators.plan_offsets import (
     validate_plan_offsets,
 )
 
-
 # What of the optional tensors may be given together, in this order:
 # full_to_swa_index_mapping.
-PRESENCES = ("-", "+")
+PRESENCES = (
+    "-",
+    "+",
+)
 
 
 def launch_plan_offsets_kernel(
@@ -225,7 +227,5 @@ def warm_up_plan_offsets(
         ),
         presences=PRESENCES,
         integers=8,
-        variants=(
-            ({}, 4),
-        ),
+        variants=(({}, 4),),
     )

@@ -18,10 +18,12 @@ from kv_canary_kernels.validators.plan_rotation import (
     validate_plan_rotation,
 )
 
-
 # What of the optional tensors may be given together, in this order:
 # verify_total.
-PRESENCES = ("-", "+")
+PRESENCES = (
+    "-",
+    "+",
+)
 
 
 def launch_plan_rotation_kernel(
@@ -161,7 +163,5 @@ def warm_up_plan_rotation(
         ),
         presences=PRESENCES,
         integers=5,
-        variants=(
-            ({}, 4),
-        ),
+        variants=(({}, 4),),
     )

@@ -18,10 +18,12 @@ from kv_canary_kernels.validators.scatter_req_token_ids import (
     validate_scatter_req_token_ids,
 )
 
-
 # What of the optional tensors may be given together, in this order:
 # column_starts.
-PRESENCES = ("-", "+")
+PRESENCES = (
+    "-",
+    "+",
+)
 
 
 def launch_scatter_req_token_ids_kernel(
@@ -149,7 +151,5 @@ def warm_up_scatter_req_token_ids(
         ),
         presences=PRESENCES,
         integers=4,
-        variants=(
-            ({}, 4),
-        ),
+        variants=(({}, 4),),
     )

@@ -27,7 +27,6 @@ from kv_canary_kernels.validators.verify import (
     validate_verify,
 )
 
-
 # What of the optional tensors may be given together, in this order:
 # evidence_ring, source_0_tensor, source_1_tensor, source_2_tensor, source_3_tensor.
 PRESENCES = (
@@ -153,9 +152,9 @@ def prepare_verify(
     source_1_words = min(source_1_read_bytes // 8, read_limit)
     source_2_words = min(source_2_read_bytes // 8, read_limit)
     source_3_words = min(source_3_read_bytes // 8, read_limit)
-    read_class = (
-        min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
-    )
+    read_class = min(
+        1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16
+    ) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
     size_class = class_of((0, 1, 2), read_class)
     launch = TritonLaunch(
         kernel=_verify_kernel,
@@ -188,10 +187,18 @@ def prepare_verify(
             as_elements(source_1_tensor, torch.int64),
             as_elements(source_2_tensor, torch.int64),
             as_elements(source_3_tensor, torch.int64),
-            0 if source_0_tensor is None else source_0_tensor.stride(0) * source_0_tensor.itemsize // 8,
-            0 if source_1_tensor is None else source_1_tensor.stride(0) * source_1_tensor.itemsize // 8,
-            0 if source_2_tensor is None else source_2_tensor.stride(0) * source_2_tensor.itemsize // 8,
-            0 if source_3_tensor is None else source_3_tensor.stride(0) * source_3_tensor.itemsize // 8,
+            0
+            if source_0_tensor is None
+            else source_0_tensor.stride(0) * source_0_tensor.itemsize // 8,
+            0
+            if source_1_tensor is None
+            else source_1_tensor.stride(0) * source_1_tensor.itemsize // 8,
+            0
+            if source_2_tensor is None
+            else source_2_tensor.stride(0) * source_2_tensor.itemsize // 8,
+            0
+            if source_3_tensor is None
+            else source_3_tensor.stride(0) * source_3_tensor.itemsize // 8,
             canary_buf.shape[0],
             canary_buf.shape[1],
             violation_ring.shape[0],

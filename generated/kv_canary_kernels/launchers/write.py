@@ -18,21 +18,20 @@ from kv_canary_kernels.backends import (
     require_triton,
     warm_up_kernel,
 )
-from kv_canary_kernels.constants import WRITE_TOKEN_BLOCK, WRITE_SUM_FIELDS
-from kv_canary_kernels.launchers.write_sums import (
-    prepare_write_sums,
-    warm_up_write_sums,
-)
+from kv_canary_kernels.constants import WRITE_SUM_FIELDS, WRITE_TOKEN_BLOCK
 from kv_canary_kernels.launchers.launch_count import (
     prepare_launch_count,
     warm_up_launch_count,
+)
+from kv_canary_kernels.launchers.write_sums import (
+    prepare_write_sums,
+    warm_up_write_sums,
 )
 from kv_canary_kernels.structs import VerifyOrWriteContext, WritePlan
 from kv_canary_kernels.validators.write import (
     accepts_write,
     validate_write,
 )
-
 
 # What of the optional tensors may be given together, in this order:
 # evidence_ring, workspace, source_0_tensor, source_1_tensor, source_2_tensor, source_3_tensor,
@@ -220,12 +219,20 @@ def prepare_write(
     source_1_words = min(source_1_read_bytes // 8, read_limit)
     source_2_words = min(source_2_read_bytes // 8, read_limit)
     source_3_words = min(source_3_read_bytes // 8, read_limit)
-    is_split = (
-        min(1, max(0, input_ids.shape[0] - max(2047, write_seed_slot_indices.shape[0] + 1023))) * min(1, max(0, (0 if workspace is None else workspace.shape[0]) // WRITE_SUM_FIELDS - input_ids.shape[0] // WRITE_TOKEN_BLOCK - write_seed_slot_indices.shape[0]))
+    is_split = min(
+        1, max(0, input_ids.shape[0] - max(2047, write_seed_slot_indices.shape[0] + 1023))
+    ) * min(
+        1,
+        max(
+            0,
+            (0 if workspace is None else workspace.shape[0]) // WRITE_SUM_FIELDS
+            - input_ids.shape[0] // WRITE_TOKEN_BLOCK
+            - write_seed_slot_indices.shape[0],
+        ),
     )
-    read_class = (
-        min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
-    )
+    read_class = min(
+        1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16
+    ) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
     size_class = class_of((0, 1, 2), read_class)
     size_class_1 = class_of((128, 1024), write_seed_slot_indices.shape[0])
     launch = TritonLaunch(
@@ -245,7 +252,8 @@ def prepare_write(
             (128, 1024)[size_class_1],
         ),
         grid=(
-            (write_seed_slot_indices.shape[0] + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK + max(1, min(1024, input_ids.shape[0] // 32)),
+            (write_seed_slot_indices.shape[0] + WRITE_TOKEN_BLOCK - 1) // WRITE_TOKEN_BLOCK
+            + max(1, min(1024, input_ids.shape[0] // 32)),
         ),
         arguments=(
             as_elements(canary_buf, torch.int64),
@@ -268,10 +276,18 @@ def prepare_write(
             as_elements(source_3_tensor, torch.int64),
             expected_input_tokens,
             expected_input_positions,
-            0 if source_0_tensor is None else source_0_tensor.stride(0) * source_0_tensor.itemsize // 8,
-            0 if source_1_tensor is None else source_1_tensor.stride(0) * source_1_tensor.itemsize // 8,
-            0 if source_2_tensor is None else source_2_tensor.stride(0) * source_2_tensor.itemsize // 8,
-            0 if source_3_tensor is None else source_3_tensor.stride(0) * source_3_tensor.itemsize // 8,
+            0
+            if source_0_tensor is None
+            else source_0_tensor.stride(0) * source_0_tensor.itemsize // 8,
+            0
+            if source_1_tensor is None
+            else source_1_tensor.stride(0) * source_1_tensor.itemsize // 8,
+            0
+            if source_2_tensor is None
+            else source_2_tensor.stride(0) * source_2_tensor.itemsize // 8,
+            0
+            if source_3_tensor is None
+            else source_3_tensor.stride(0) * source_3_tensor.itemsize // 8,
             canary_buf.shape[0],
             canary_buf.shape[1],
             violation_ring.shape[0],

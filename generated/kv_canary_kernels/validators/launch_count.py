@@ -37,13 +37,11 @@ def accepts_launch_count(
     On False, inspect_launch_count says what is wrong.
     """
     try:
-        if not (
+        return (
             is_contiguous(kernel_run_counter)
             and kernel_run_counter.dtype is int64
             and kernel_run_counter.shape == (1,)
-        ):
-            return False
-        return True
+        )
     except (AttributeError, RuntimeError, TypeError, ValueError):
         # No tensor at all, or one without strides, sparse or nested, or a struct without its
         # fields: inspect names it.

@@ -14,13 +14,15 @@ from kv_canary_kernels.contract import BrokenRule, ContractError, ContractTypeEr
 is_contiguous = Tensor.is_contiguous
 
 # Rules whose error is a TypeError as well.
-TYPE_ERRORS = frozenset((
-    "scatter_req_token_ids.flat_in.dtype",
-    "scatter_req_token_ids.offsets.dtype",
-    "scatter_req_token_ids.req_pool_indices.dtype",
-    "scatter_req_token_ids.pool_out.dtype",
-    "scatter_req_token_ids.column_starts.dtype",
-))
+TYPE_ERRORS = frozenset(
+    (
+        "scatter_req_token_ids.flat_in.dtype",
+        "scatter_req_token_ids.offsets.dtype",
+        "scatter_req_token_ids.req_pool_indices.dtype",
+        "scatter_req_token_ids.pool_out.dtype",
+        "scatter_req_token_ids.column_starts.dtype",
+    ),
+)
 
 
 def validate_scatter_req_token_ids(

@@ -6,7 +6,13 @@ from typing import Any
 
 from torch import Tensor, int32, int64, uint8
 
-from kv_canary_kernels.constants import CANARY_FIELDS_PER_SLOT, VIOLATION_FIELDS, MAX_REAL_KV_SOURCES, CanaryLaunchTag, RealKvHashMode
+from kv_canary_kernels.constants import (
+    CANARY_FIELDS_PER_SLOT,
+    MAX_REAL_KV_SOURCES,
+    VIOLATION_FIELDS,
+    CanaryLaunchTag,
+    RealKvHashMode,
+)
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 from kv_canary_kernels.structs import RealKvSource, VerifyOrWriteContext, VerifyPlan
 
@@ -137,10 +143,10 @@ def accepts_verify(
             and hash_format.__class__ is str
             and hash_format in ("serial", "parallel")
             and real_kv_sources.__class__ in (tuple, list)
-            and (source_0 is None or source_0.__class__ is RealKvSource)
-            and (source_1 is None or source_1.__class__ is RealKvSource)
-            and (source_2 is None or source_2.__class__ is RealKvSource)
-            and (source_3 is None or source_3.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 0 or source_0.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 1 or source_1.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 2 or source_2.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 3 or source_3.__class__ is RealKvSource)
         ):
             return False
         if not (
@@ -220,13 +226,21 @@ def accepts_verify(
         slot_stride_bytes = canary_buf_shape[1]
         ring_capacity = violation_ring_shape[0]
         source_0_pages = 0 if source_0_tensor is None else source_0_tensor.shape[0]
-        source_0_row_bytes = 0 if source_0_tensor is None else source_0_tensor.shape[1] * source_0_tensor.itemsize
+        source_0_row_bytes = (
+            0 if source_0_tensor is None else source_0_tensor.shape[1] * source_0_tensor.itemsize
+        )
         source_1_pages = 0 if source_1_tensor is None else source_1_tensor.shape[0]
-        source_1_row_bytes = 0 if source_1_tensor is None else source_1_tensor.shape[1] * source_1_tensor.itemsize
+        source_1_row_bytes = (
+            0 if source_1_tensor is None else source_1_tensor.shape[1] * source_1_tensor.itemsize
+        )
         source_2_pages = 0 if source_2_tensor is None else source_2_tensor.shape[0]
-        source_2_row_bytes = 0 if source_2_tensor is None else source_2_tensor.shape[1] * source_2_tensor.itemsize
+        source_2_row_bytes = (
+            0 if source_2_tensor is None else source_2_tensor.shape[1] * source_2_tensor.itemsize
+        )
         source_3_pages = 0 if source_3_tensor is None else source_3_tensor.shape[0]
-        source_3_row_bytes = 0 if source_3_tensor is None else source_3_tensor.shape[1] * source_3_tensor.itemsize
+        source_3_row_bytes = (
+            0 if source_3_tensor is None else source_3_tensor.shape[1] * source_3_tensor.itemsize
+        )
         return (
             violation_ring_shape[1] == VIOLATION_FIELDS
             and (evidence_ring is None or evidence_ring_shape[0] == ring_capacity)
@@ -658,7 +672,11 @@ def inspect_verify(
         and source_2_words is not None
         and source_3_words is not None
     ):
-        read_class = min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
+        read_class = min(
+            1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16
+        ) + min(
+            1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4
+        )
 
     # The launcher's own rules.
     if len(real_kv_sources) > MAX_REAL_KV_SOURCES:
@@ -729,8 +747,8 @@ def inspect_verify(
             f"real_kv_sources[0].tensor rows hold {source_0_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_0_page_size * source_0_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[0].tensor is given, then source_0_row_bytes is at least "
-                "source_0_page_size * source_0_num_bytes_per_token"
+                "if context.real_kv_sources[0].tensor is given, then source_0_row_bytes is at "
+                "least source_0_page_size * source_0_num_bytes_per_token"
             ),
             actual=(
                 f"source_0_row_bytes={source_0_row_bytes}, "
@@ -818,8 +836,8 @@ def inspect_verify(
             f"real_kv_sources[1].tensor rows hold {source_1_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_1_page_size * source_1_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[1].tensor is given, then source_1_row_bytes is at least "
-                "source_1_page_size * source_1_num_bytes_per_token"
+                "if context.real_kv_sources[1].tensor is given, then source_1_row_bytes is at "
+                "least source_1_page_size * source_1_num_bytes_per_token"
             ),
             actual=(
                 f"source_1_row_bytes={source_1_row_bytes}, "
@@ -907,8 +925,8 @@ def inspect_verify(
             f"real_kv_sources[2].tensor rows hold {source_2_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_2_page_size * source_2_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[2].tensor is given, then source_2_row_bytes is at least "
-                "source_2_page_size * source_2_num_bytes_per_token"
+                "if context.real_kv_sources[2].tensor is given, then source_2_row_bytes is at "
+                "least source_2_page_size * source_2_num_bytes_per_token"
             ),
             actual=(
                 f"source_2_row_bytes={source_2_row_bytes}, "
@@ -996,8 +1014,8 @@ def inspect_verify(
             f"real_kv_sources[3].tensor rows hold {source_3_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_3_page_size * source_3_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[3].tensor is given, then source_3_row_bytes is at least "
-                "source_3_page_size * source_3_num_bytes_per_token"
+                "if context.real_kv_sources[3].tensor is given, then source_3_row_bytes is at "
+                "least source_3_page_size * source_3_num_bytes_per_token"
             ),
             actual=(
                 f"source_3_row_bytes={source_3_row_bytes}, "

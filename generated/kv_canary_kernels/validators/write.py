@@ -6,7 +6,15 @@ from typing import Any
 
 from torch import Tensor, int32, int64, uint8
 
-from kv_canary_kernels.constants import CANARY_FIELDS_PER_SLOT, VIOLATION_FIELDS, WRITE_TOKEN_BLOCK, WRITE_SUM_FIELDS, MAX_REAL_KV_SOURCES, CanaryLaunchTag, RealKvHashMode
+from kv_canary_kernels.constants import (
+    CANARY_FIELDS_PER_SLOT,
+    MAX_REAL_KV_SOURCES,
+    VIOLATION_FIELDS,
+    WRITE_SUM_FIELDS,
+    WRITE_TOKEN_BLOCK,
+    CanaryLaunchTag,
+    RealKvHashMode,
+)
 from kv_canary_kernels.contract import BrokenRule, ContractError, Inspection
 from kv_canary_kernels.structs import RealKvSource, VerifyOrWriteContext, WritePlan
 
@@ -155,10 +163,10 @@ def accepts_write(
             and hash_format.__class__ is str
             and hash_format in ("serial", "parallel")
             and real_kv_sources.__class__ in (tuple, list)
-            and (source_0 is None or source_0.__class__ is RealKvSource)
-            and (source_1 is None or source_1.__class__ is RealKvSource)
-            and (source_2 is None or source_2.__class__ is RealKvSource)
-            and (source_3 is None or source_3.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 0 or source_0.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 1 or source_1.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 2 or source_2.__class__ is RealKvSource)
+            and (len(real_kv_sources) <= 3 or source_3.__class__ is RealKvSource)
         ):
             return False
         if not (
@@ -256,13 +264,21 @@ def accepts_write(
         slot_stride_bytes = canary_buf_shape[1]
         ring_capacity = violation_ring_shape[0]
         source_0_pages = 0 if source_0_tensor is None else source_0_tensor.shape[0]
-        source_0_row_bytes = 0 if source_0_tensor is None else source_0_tensor.shape[1] * source_0_tensor.itemsize
+        source_0_row_bytes = (
+            0 if source_0_tensor is None else source_0_tensor.shape[1] * source_0_tensor.itemsize
+        )
         source_1_pages = 0 if source_1_tensor is None else source_1_tensor.shape[0]
-        source_1_row_bytes = 0 if source_1_tensor is None else source_1_tensor.shape[1] * source_1_tensor.itemsize
+        source_1_row_bytes = (
+            0 if source_1_tensor is None else source_1_tensor.shape[1] * source_1_tensor.itemsize
+        )
         source_2_pages = 0 if source_2_tensor is None else source_2_tensor.shape[0]
-        source_2_row_bytes = 0 if source_2_tensor is None else source_2_tensor.shape[1] * source_2_tensor.itemsize
+        source_2_row_bytes = (
+            0 if source_2_tensor is None else source_2_tensor.shape[1] * source_2_tensor.itemsize
+        )
         source_3_pages = 0 if source_3_tensor is None else source_3_tensor.shape[0]
-        source_3_row_bytes = 0 if source_3_tensor is None else source_3_tensor.shape[1] * source_3_tensor.itemsize
+        source_3_row_bytes = (
+            0 if source_3_tensor is None else source_3_tensor.shape[1] * source_3_tensor.itemsize
+        )
         write_req_capacity = write_seed_slot_indices_shape[0]
         return (
             violation_ring_shape[1] == VIOLATION_FIELDS
@@ -326,12 +342,12 @@ def accepts_write(
             # write.expected_inputs_required
             and (
                 not enable_write_input_assert
-                or expected_input_tokens is not None and expected_input_positions is not None
+                or (expected_input_tokens is not None and expected_input_positions is not None)
             )
             # write.expected_inputs_absent
             and (
                 enable_write_input_assert
-                or expected_input_tokens is None and expected_input_positions is None
+                or (expected_input_tokens is None and expected_input_positions is None)
             )
             # verify.canary_slot_stride_aligned
             and slot_stride_bytes % 16 == 0
@@ -679,7 +695,15 @@ def inspect_write(
         and write_req_capacity is not None
         and workspace_len is not None
     ):
-        is_split = min(1, max(0, num_tokens - max(2047, write_req_capacity + 1023))) * min(1, max(0, workspace_len // WRITE_SUM_FIELDS - num_tokens // WRITE_TOKEN_BLOCK - write_req_capacity))
+        is_split = min(1, max(0, num_tokens - max(2047, write_req_capacity + 1023))) * min(
+            1,
+            max(
+                0,
+                workspace_len // WRITE_SUM_FIELDS
+                - num_tokens // WRITE_TOKEN_BLOCK
+                - write_req_capacity,
+            ),
+        )
     if (
         read_class is None
         and source_0_words is not None
@@ -687,7 +711,11 @@ def inspect_write(
         and source_2_words is not None
         and source_3_words is not None
     ):
-        read_class = min(1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16) + min(1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4)
+        read_class = min(
+            1, source_0_words % 16 + source_1_words % 16 + source_2_words % 16 + source_3_words % 16
+        ) + min(
+            1, source_0_words % 4 + source_1_words % 4 + source_2_words % 4 + source_3_words % 4
+        )
 
     # The launcher's own rules.
     if len(real_kv_sources) > MAX_REAL_KV_SOURCES:
@@ -758,8 +786,8 @@ def inspect_write(
             f"real_kv_sources[0].tensor rows hold {source_0_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_0_page_size * source_0_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[0].tensor is given, then source_0_row_bytes is at least "
-                "source_0_page_size * source_0_num_bytes_per_token"
+                "if context.real_kv_sources[0].tensor is given, then source_0_row_bytes is at "
+                "least source_0_page_size * source_0_num_bytes_per_token"
             ),
             actual=(
                 f"source_0_row_bytes={source_0_row_bytes}, "
@@ -847,8 +875,8 @@ def inspect_write(
             f"real_kv_sources[1].tensor rows hold {source_1_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_1_page_size * source_1_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[1].tensor is given, then source_1_row_bytes is at least "
-                "source_1_page_size * source_1_num_bytes_per_token"
+                "if context.real_kv_sources[1].tensor is given, then source_1_row_bytes is at "
+                "least source_1_page_size * source_1_num_bytes_per_token"
             ),
             actual=(
                 f"source_1_row_bytes={source_1_row_bytes}, "
@@ -936,8 +964,8 @@ def inspect_write(
             f"real_kv_sources[2].tensor rows hold {source_2_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_2_page_size * source_2_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[2].tensor is given, then source_2_row_bytes is at least "
-                "source_2_page_size * source_2_num_bytes_per_token"
+                "if context.real_kv_sources[2].tensor is given, then source_2_row_bytes is at "
+                "least source_2_page_size * source_2_num_bytes_per_token"
             ),
             actual=(
                 f"source_2_row_bytes={source_2_row_bytes}, "
@@ -1025,8 +1053,8 @@ def inspect_write(
             f"real_kv_sources[3].tensor rows hold {source_3_row_bytes} bytes, need page_size * "
             f"num_bytes_per_token = {source_3_page_size * source_3_num_bytes_per_token}",
             expected=(
-                "if context.real_kv_sources[3].tensor is given, then source_3_row_bytes is at least "
-                "source_3_page_size * source_3_num_bytes_per_token"
+                "if context.real_kv_sources[3].tensor is given, then source_3_row_bytes is at "
+                "least source_3_page_size * source_3_num_bytes_per_token"
             ),
             actual=(
                 f"source_3_row_bytes={source_3_row_bytes}, "
@@ -1136,8 +1164,8 @@ def inspect_write(
             "expected_input_tokens",
             "expected input tensors must be None when enable_write_input_assert=False",
             expected=(
-                "if enable_write_input_assert is false, then expected_input_tokens is not given, and "
-                "expected_input_positions is not given"
+                "if enable_write_input_assert is false, then expected_input_tokens is not given, "
+                "and expected_input_positions is not given"
             ),
             actual=(
                 f"enable_write_input_assert={enable_write_input_assert}, expected_input_tokens "

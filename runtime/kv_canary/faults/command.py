@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,9 +35,11 @@ def run_faults(argv: Sequence[str]) -> int:
     from kv_canary.faults.catalogue import FAULTS
     from kv_canary.faults.measure import run_trial
 
-    trials = {
-        fault.name: [run_trial(fault, seed) for seed in range(options.seeds)] for fault in FAULTS
-    }
+    trials: dict[str, list[Trial]] = {}
+    for number, fault in enumerate(FAULTS, start=1):
+        if sys.stderr.isatty() and not options.json:
+            print(f"{number} of {len(FAULTS)}: {fault.name}", file=sys.stderr, flush=True)
+        trials[fault.name] = [run_trial(fault, seed) for seed in range(options.seeds)]
     if options.json:
         print(json.dumps([_as_json(fault, trials[fault.name]) for fault in FAULTS], indent=2))
     else:
@@ -103,11 +106,13 @@ def _text(faults: Sequence[Fault], trials: dict[str, list[Trial]], *, seeds: int
             continue
         by_cause.setdefault(fault.cause.value, []).append(fault.name)
         own = trials[fault.name]
-        steps = " or ".join(map(str, _steps(own))) or "never"
+        steps = _steps(own)
+        plural = "" if steps == [1] else "s"
+        found = f"after {' or '.join(map(str, steps))} step{plural}" if steps else "never"
         lines += ["", f"{fault.name}  ->  {fault.cause.value}"]
         lines += _labelled("happened", fault.happened)
         lines += _labelled("seen by", ", ".join(_seen_checks(own)) or "nothing")
-        lines += _labelled("found", f"after {steps} steps, at {_kept(own)} of {len(own)} seeds")
+        lines += _labelled("found", f"{found}, at {_kept(own)} of {len(own)} seeds")
         lines += _complaints(own)
     lines += [
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kv_canary.faults.victims import (
     Reader,
     any_position,
-    can_be_read_in_window,
+    is_in_window,
     own_positions,
     readers,
     where,
@@ -100,7 +100,7 @@ def reload_without_stamps(scene: Scene) -> Injected | None:
         pages = [
             page
             for page in range(own_positions(scene, reader).start // size, reader.length // size)
-            if can_be_read_in_window(scene, reader, page * size)
+            if is_in_window(scene, reader, page * size)
         ]
         free = scene.pool.free_pages()
         twins = scene.pool.free_twins()

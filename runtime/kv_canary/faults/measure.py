@@ -8,7 +8,6 @@ from typing import Final
 
 from kv_canary.canary.config import REAL_KV
 from kv_canary.faults.fault import Fault
-from kv_canary.findings import Finding
 from kv_canary.replay.canary import (
     CanaryOptions,
     CanarySummary,
@@ -69,11 +68,6 @@ class Trial:
         if not self.checks & fault.checks:
             wrong.append(f"seen by {self.checks!r}, promised {fault.checks!r}")
         return wrong
-
-    @property
-    def finding(self) -> Finding | None:
-        """The finding, if there is one."""
-        return self.summary.findings[0] if self.summary.findings else None
 
 
 def small_trace(seed: int) -> tuple[TraceRequest, ...]:

@@ -43,7 +43,7 @@ def compute_wrong_value(scene: Scene) -> Injected | None:
 
     def damage() -> None:
         for pool in scene.memory.pools:
-            own = pool.located(torch.tensor(kept))
+            own = pool.located(slots.new_tensor(kept))
             for slot in own[own > 0].tolist():
                 for layer in pool.each_layer():
                     pool.bytes_of(layer, slot).fill_(0)

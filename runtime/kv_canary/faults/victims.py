@@ -69,9 +69,9 @@ def own_positions(scene: Scene, reader: Reader) -> range:
     return range(own_start(scene, reader), reader.length)
 
 
-def can_be_read_in_window(scene: Scene, reader: Reader, position: int, *, later: int = 0) -> bool:
-    """Whether a position is in the window of a request, in this step or a later one."""
-    return not scene.window or position >= reader.length + later - scene.window
+def is_in_window(scene: Scene, reader: Reader, position: int) -> bool:
+    """Whether a position is in the window of a request in this step; always without a window."""
+    return not scene.window or position >= reader.length - scene.window
 
 
 def where(reader: Reader, position: int, slot: int) -> str:

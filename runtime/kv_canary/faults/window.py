@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kv_canary.faults.victims import own_positions, readers, readers_again, where
+from kv_canary.faults.victims import readers, readers_again, where
 from kv_canary.replay.scene import Injected, Scene
 
 
@@ -17,8 +17,6 @@ def free_frontier_early(scene: Scene) -> Injected | None:
         if start % size == size - 1:
             continue
         page = start // size
-        if page * size < own_positions(scene, reader).start:
-            continue
         old = [scene.slot(reader.entry, page * size + i) for i in range(size)]
         for entry in scene.batch:
             if entry.request is None or entry.request is reader.request:

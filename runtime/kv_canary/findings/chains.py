@@ -95,7 +95,13 @@ def _broken_in_some_buffers(spot: Spot, scene: Scene, sound: list[tuple[str, str
         f"{spot.first.launch_tag} read, so the stamp in slot {spot.previous_slot} was changed "
         f"there{how}. All buffers are stamped alike."
     )
-    return scene.made(_slot_before(spot, scene), Cause.CHANGED_AFTER_STAMP, "certain", [sentence])
+    return scene.made(
+        _slot_before(spot, scene),
+        Cause.CHANGED_AFTER_STAMP,
+        "certain",
+        [sentence],
+        shown_by=spot,
+    )
 
 
 def _replaced_before(spot: Spot, scene: Scene, *, is_proven: bool) -> Diagnosis | None:
@@ -123,6 +129,7 @@ def _replaced_before(spot: Spot, scene: Scene, *, is_proven: bool) -> Diagnosis 
             *scene.history(before),
         ],
         others=origin.rows,
+        shown_by=spot,
     )
 
 

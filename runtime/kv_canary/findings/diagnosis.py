@@ -43,6 +43,12 @@ ADVICE = {
 }
 """What to look at next, by cause."""
 
+ADVICE_ON_DRAFTS = (
+    "Look at the code that rolls back drafts after a rejection: it must give back their slots, and "
+    "set the prefix length back. If the row's tokens were announced, look at what was announced."
+)
+"""What to look at next where a row reads a token that it wrote itself."""
+
 
 _NOTHING = FailReason(0)
 
@@ -83,7 +89,11 @@ class Spot:
         self.rows = tuple(sorted({row for each in self.violations for row in each.rows}))
         for each in self.opening:
             self.reasons |= each.reasons & ~FailReason.SLOT_OUT_OF_RANGE
-        self.first = max(self.opening, key=lambda each: (each.reasons.bit_count(), -each.index))
+        # Of two that say the same, the tail's has hashes over the bytes.
+        self.first = max(
+            self.opening,
+            key=lambda each: (each.reasons.bit_count(), each.phase != "head", -each.index),
+        )
         self.stored = self.first.stored
 
 
@@ -111,6 +121,8 @@ class Diagnosis:
     """Distance of a shift, in tokens."""
     stored_delta: int = 0
     """Distance of the stored position from the expected one."""
+    advice: str = ""
+    """What to look at next, if it is not what the cause says."""
     is_foreign: bool = False
     """The stamp is another sequence's; what continues it is so too."""
     is_jump: bool = False

@@ -14,7 +14,7 @@ from kv_canary_kernels.constants import FailReason
 
 _FARTHEST_END = 64
 """Positions behind a shift that what it leaves open may cover."""
-_TAGS_OF_STAMPS = (Cause.ANOTHER_OWNER, Cause.NEVER_STAMPED, Cause.UNEXPLAINED, Cause.SHIFTED)
+_STAMP_CAUSES = (Cause.ANOTHER_OWNER, Cause.NEVER_STAMPED, Cause.UNEXPLAINED, Cause.SHIFTED)
 """Causes that may be the consequence of a fault that another row of the ring names."""
 
 
@@ -59,16 +59,6 @@ class _Families:
         self._parent[self.root(second)] = self.root(first)
 
     def fold(self, consequence: int, into: int) -> None:
-        """Join a whole family to another, as its consequence."""
-        root = self.root(consequence)
-        if root == self.root(into):
-            return
-        self._consequences.update(
-            index for index in range(len(self.diagnoses)) if self.root(index) == root
-        )
-        self.join(into, consequence)
-
-    def fold_one(self, consequence: int, into: int) -> None:
         """Call a diagnosis the consequence of another one, and join what they are part of."""
         self._consequences.add(consequence)
         self.join(into, consequence)
@@ -119,7 +109,7 @@ def _fold_jumps(families: _Families) -> None:
         if not jump.is_jump:
             continue
         if jump.first_step in offsets:
-            families.fold_one(index, offsets[jump.first_step])
+            families.fold(index, offsets[jump.first_step])
             continue
         before = {place - 1 for place in jump.places}
         for other, diagnosis in enumerate(families.diagnoses):
@@ -129,7 +119,7 @@ def _fold_jumps(families: _Families) -> None:
                 not before.isdisjoint(diagnosis.places) and _share_row(jump, diagnosis)
             )
             if is_behind or not set(jump.slots).isdisjoint(diagnosis.slots):
-                families.fold_one(index, other)
+                families.fold(index, other)
                 break
 
 
@@ -157,12 +147,12 @@ def _fold_batch_faults(families: _Families, tables: Tables) -> None:
     )
     named = [(index, fault) for index, fault in faults if not fault.starts_afresh]
     for index, diagnosis in enumerate(families.diagnoses):
-        is_stamp = diagnosis.cause in _TAGS_OF_STAMPS or diagnosis.starts_afresh
+        is_stamp = diagnosis.cause in _STAMP_CAUSES or diagnosis.starts_afresh
         if not is_stamp or families.is_consequence(index):
             continue
         for fault_index, fault in named:
             if fault.first_step <= diagnosis.first_step and _spoils(fault, diagnosis, tables):
-                families.fold_one(index, fault_index)
+                families.fold(index, fault_index)
                 break
 
 
@@ -204,9 +194,9 @@ def _fold_misplaced(families: _Families) -> None:
         for other, reader in _numbered(families, Cause.ANOTHER_OWNER):
             if reader.group == missing.group and missing.misplaced_to in reader.slots:
                 if missing.cause is Cause.SHIFTED:
-                    families.fold_one(other, index)
+                    families.fold(other, index)
                 else:
-                    families.fold_one(index, other)
+                    families.fold(index, other)
                 break
 
 
@@ -224,7 +214,7 @@ def _fold_shift_ends(families: _Families) -> None:
             for place in diagnosis.places:
                 near = _nearest(shifted, diagnosis.group, row, place)
                 if near is not None:
-                    families.fold_one(index, near)
+                    families.fold(index, near)
                     break
 
 
@@ -258,7 +248,7 @@ def _fold_leftovers(families: _Families) -> None:
             # Bytes that came at the same time, over a stamp that happens to be of that place.
             first = families.diagnoses[never]
             if is_other or (first.is_leftover and first.first_step == diagnosis.first_step):
-                families.fold_one(index, never)
+                families.fold(index, never)
                 break
 
 
@@ -283,7 +273,7 @@ def _fold_twins(families: _Families) -> None:
         if twin is None and not diagnosis.rows:
             twin = by_place.get((diagnosis.cause, diagnosis.places))
         if twin is not None:
-            families.fold_one(index, twin)
+            families.fold(index, twin)
 
 
 def _finding(diagnoses: Sequence[Diagnosis], members: tuple[list[int], list[int]]) -> Finding:
@@ -331,7 +321,7 @@ def _finding(diagnoses: Sequence[Diagnosis], members: tuple[list[int], list[int]
         last_step=max(steps),
         checks=names_of(checks),
         evidence=_evidence(lead, roots, consequences),
-        advice=ADVICE[lead.cause],
+        advice=lead.advice or ADVICE[lead.cause],
         violations=violations,
     )
 
@@ -357,14 +347,15 @@ def _evidence(
             f"{count:,} more {'entry is' if count == 1 else 'entries are'} damaged in the same "
             f"way, at position{'' if len(places) == 1 else 's'} {places}."
         )
-    twins = [each for each in consequences if each.group != lead.group]
+    twins = [each for each in consequences if each.group != lead.group and not each.is_jump]
     if twins:
         places = Ranges.of(place for each in twins for place in each.places)
         sentences.append(
             f"The {twins[0].group} pool is wrong there too, at "
             f"position{'' if len(places) == 1 else 's'} {places}."
         )
-    consequences = [each for each in consequences if each.group == lead.group]
+    jumps = Ranges.of(place for each in consequences if each.is_jump for place in each.places)
+    consequences = [each for each in consequences if each.group == lead.group and not each.is_jump]
     for each in consequences[:2]:
         why = each.sentences[1:2] or each.sentences[:1]
         places = Ranges.of(each.places)
@@ -376,6 +367,13 @@ def _evidence(
         places = Ranges.of(place for each in consequences[2:] for place in each.places)
         sentences.append(
             f"It explains {len(consequences) - 2:,} further entries, at positions {places}."
+        )
+    if jumps:
+        is_one = len(jumps) == 1
+        sentences.append(
+            f"Position{'' if is_one else 's'} {jumps} {'was' if is_one else 'were'} written behind "
+            "a slot whose position is wrong, and so "
+            f"{'does not continue it' if is_one else 'do not continue them'}."
         )
     followers = {
         (violation.group, violation.slot, violation.expected_position)

@@ -298,7 +298,8 @@ def _written_places(violation: Violation, tables: Tables) -> tuple[int, ...]:
     if batch is None or not 0 <= violation.request < len(batch.rows):
         return ()
     prefix = batch.prefix_lengths[violation.request]
-    extend = int(batch.step.extend_seq_lens[violation.request])
+    # A wild length writes no more tokens than the batch has.
+    extend = min(int(batch.step.extend_seq_lens[violation.request]), len(batch.step.positions))
     return tuple(range(prefix, prefix + max(0, extend)))
 
 

@@ -228,10 +228,14 @@ class Scene:
         if not later:
             return f"{text}; no recorded batch wrote there since."
         last = later[-1]
-        if self.tables.slot_at(spot.group, last.row, last.place) == spot.slot:
+        there = self.tables.slot_at(spot.group, last.row, last.place)
+        if there == spot.slot:
             why = "the slot was handed out twice"
         else:
-            why = f"row {last.row} does not hold the slot now, so its write came late (late write)"
+            why = (
+                f"row {last.row} maps position {last.place} to slot {there} now, so that write "
+                "went astray, or came late (late write)"
+            )
         return f"{text}, and row {last.row} wrote over it in step {last.step}: {why}."
 
     # Diagnoses -----------------------------------------------------------------------------------
@@ -249,8 +253,21 @@ class Scene:
         is_foreign: bool = False,
         is_leftover: bool = False,
         starts_afresh: bool = False,
+        advice: str = "",
+        shown_by: Spot | None = None,
     ) -> Diagnosis:
-        """Return a diagnosis of a spot, with its numbers in front of the reasons."""
+        """Return a diagnosis of a spot, with the numbers of what failed in front of the reasons.
+
+        Args:
+            spot: what is wrong.
+            cause: why.
+            certainty: how sure that is.
+            sentences: how it is known.
+            shown_by: the spot that failed, if it is another one.
+            others, misplaced_to, delta, is_foreign, is_leftover, starts_afresh, advice: as in
+                Diagnosis.
+        """
+        failed = spot if shown_by is None else shown_by
         keys: set[Key] = place_keys(spot.rows, [spot.position])
         keys |= slot_keys(spot.group, [spot.slot])
         if cause is Cause.CHANGED_AFTER_STAMP:
@@ -263,7 +280,10 @@ class Scene:
             certainty=certainty,
             group=spot.group,
             violations=tuple(spot.violations),
-            sentences=(found_text(spot.first, spot.rows, spot.position, spot.slot), *sentences),
+            sentences=(
+                found_text(failed.first, failed.rows, failed.position, failed.slot),
+                *sentences,
+            ),
             rows=spot.rows,
             others=others,
             places=(spot.position,),
@@ -275,6 +295,7 @@ class Scene:
             is_foreign=is_foreign,
             is_leftover=is_leftover,
             starts_afresh=starts_afresh,
+            advice=advice,
         )
 
 
@@ -316,7 +337,7 @@ def _inherited_text(spot: Spot, row: int, step: int, prefix: int, foreign: Seque
     rewritten = foreign[-1].step
     if rewritten < step:
         return (
-            f"{text}, after the slot was rewritten in step {rewritten}: the prefix outlived its "
-            "slots (stale prefix)."
+            f"{text}, after the slot was rewritten in step {rewritten}, as with a prefix that "
+            "outlived its slots (stale prefix)."
         )
     return f"{text}, and the slot was rewritten in step {rewritten}, while the row read it."

@@ -11,7 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kv_canary.findings.diagnosis import Diagnosis, Spot, rows_text, sentence_start
+from kv_canary.findings.diagnosis import (
+    ADVICE_ON_DRAFTS,
+    Diagnosis,
+    Spot,
+    rows_text,
+    sentence_start,
+)
 from kv_canary.findings.finding import Cause, Certainty
 from kv_canary.findings.origin import UNKNOWN_ORIGIN, Origin
 from kv_canary.findings.scene import BYTES, CHAIN, POSITION, TOKEN, Scene, buffers_text, is_blank
@@ -395,8 +401,17 @@ def judge_foreign(spot: Spot, scene: Scene, origin: Origin) -> Diagnosis:
             is_foreign=True,
             is_leftover=True,
         )
-    certainty, sentences = origin.certainty, list(origin.sentences)
-    if origin.kind == "unknown":
+    certainty, sentences, advice = origin.certainty, list(origin.sentences), ""
+    if origin.kind == "unknown" and _is_other_continuation(spot):
+        certainty = "likely"
+        draft = _draft(spot, scene)
+        sentences.append(
+            "Chain hash and position are right, so the tokens before are the same, and this is "
+            "another continuation of them"
+            + (f": {draft}." if draft else ", or other tokens were announced for the row.")
+        )
+        advice = ADVICE_ON_DRAFTS if draft else ""
+    elif origin.kind == "unknown":
         certainty, text = _unknown_owner(spot, scene)
         sentences.append(text)
     return scene.made(
@@ -405,31 +420,35 @@ def judge_foreign(spot: Spot, scene: Scene, origin: Origin) -> Diagnosis:
         certainty,
         [*sentences, *scene.history(spot)],
         others=origin.rows,
+        advice=advice,
         is_foreign=True,
         is_leftover=certainty != "certain",
     )
 
 
+def _is_other_continuation(spot: Spot) -> bool:
+    return spot.reasons & ~BYTES == TOKEN
+
+
+def _draft(spot: Spot, scene: Scene) -> str:
+    """Return that a row itself wrote what it reads, in words; nothing if it did not."""
+    writes = scene.tables.writers(spot.group, spot.slot)
+    if not writes or writes[-1].row not in spot.rows:
+        return ""
+    return (
+        f"row {writes[-1].row} itself wrote it in step {writes[-1].step}, as a draft that was "
+        "rejected and not rolled back, or in an earlier use of the row"
+    )
+
+
 def _unknown_owner(spot: Spot, scene: Scene) -> tuple[Certainty, str]:
     """Return what can be said of a stamp whose owner is not known, and how sure that is."""
-    stored, tables = spot.stored, scene.tables
-    if spot.reasons & ~BYTES == TOKEN:
-        text = (
-            "Chain hash and position are right, so the tokens before are the same: this is "
-            "another continuation of them"
-        )
-        writes = tables.writers(spot.group, spot.slot)
-        if writes and writes[-1].row in spot.rows:
-            return "likely", (
-                f"{text}. Row {writes[-1].row} itself wrote it in step {writes[-1].step}: a draft "
-                "that was rejected and not rolled back, or an earlier use of the row."
-            )
-        return "likely", f"{text}, or other tokens were announced for the row."
+    stored = spot.stored
     text = (
         f"The stamp is whole, of token {stored.token} at position {stored.position}, and no row's "
         "table and no recorded batch accounts for it"
     )
     has_bytes = any(each.phase != "head" for each in spot.opening)
-    if has_bytes and tables.snapshot.real_kv_mode != "none":
+    if has_bytes and scene.tables.snapshot.real_kv_mode != "none":
         return "likely", f"{text}. The bytes hash to it: they are that token's as well."
     return "possible", f"{text}."

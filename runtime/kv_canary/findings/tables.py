@@ -23,7 +23,7 @@ from kv_canary.reference._hashes import (
     splitmix64_of_integer,
     successor_hash,
 )
-from kv_canary.reference._requests import Requests, exclusive_prefix_sum
+from kv_canary.reference._requests import INT32_MAX, Requests, exclusive_prefix_sum
 
 HITS_KEPT: Final = 8
 """Places that are kept of each value searched for; what is more common proves nothing."""
@@ -132,7 +132,9 @@ class Batch:
         """Requests whose row or prefix length is wild."""
         self.reported_positions: list[int] = requests.reported_position.tolist()
         """Position that the only entry of each of them carries."""
-        counts = torch.where(step.req_pool_indices == 0, 0, step.extend_seq_lens.clamp(min=0))
+        # Clamped as the plan clamps them, so that no sum wraps.
+        counts = step.extend_seq_lens.clamp(min=0, max=INT32_MAX)
+        counts = torch.where(step.req_pool_indices == 0, 0, counts)
         self.write_offsets = exclusive_prefix_sum(counts)
         """int64 [bs + 1]."""
         self._shape = req_to_token

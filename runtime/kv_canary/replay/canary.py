@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kv_canary.replay.scene import Injected, InjectFault
 
 _RING = 65_536
-_MOST_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,13 +196,15 @@ class _CanaryEngine(Engine):
         )
         most_tokens = settings.chunk + settings.max_batch * (2 + options.drafts)
         self._num_slots = full.num_slots
+        # As many entries as slots, as by default; requests that share a prefix seldom want more.
+        most_entries = settings.verify_capacity or min(sizes.verify_capacity, full.num_slots)
         self._canary = Canary(
             config,
             num_slots=full.num_slots,
             req_to_token=self._req_to_token,
             max_batch_size=settings.max_batch,
             max_tokens_per_forward=most_tokens,
-            verify_capacity=min(sizes.verify_capacity, _MOST_ENTRIES),
+            verify_capacity=most_entries,
             ring_capacity=_RING,
             k_sources=full.sources("K"),
             v_sources=full.sources("V"),
@@ -215,7 +216,7 @@ class _CanaryEngine(Engine):
             req_to_token=self._req_to_token,
             max_batch_size=settings.max_batch,
             max_tokens_per_forward=most_tokens,
-            verify_capacity=min(sizes.verify_capacity, _MOST_ENTRIES),
+            verify_capacity=most_entries,
             ring_capacity=_RING,
             window=window,
         )
@@ -224,6 +225,7 @@ class _CanaryEngine(Engine):
         self._random = Random(settings.seed)
         self._bytes = torch.Generator().manual_seed(settings.seed)
         self._rows_before: dict[int, Tensor] = {}
+        self._new_rows: set[int] = set()
         self._drafted: dict[int, int] = {}
         self._rejected_drafts = 0
         self._hit_tokens = 0
@@ -280,6 +282,7 @@ class _CanaryEngine(Engine):
     def admitted(self, request: RunningRequest) -> None:
         """Count what the prefix cache supplied."""
         self._hit_tokens += request.cached_length
+        self._new_rows.add(request.row)
 
     def finished(self, request: RunningRequest) -> None:
         """Let the canary forget a row that is free."""
@@ -302,7 +305,12 @@ class _CanaryEngine(Engine):
             for entry in batch
             if entry.request is not None and entry.request.tabled_length < entry.prefix
         ]
-        self._rows_before = {each.row: self._req_to_token[each.row].clone() for each in hits}
+        self._rows_before = {
+            each.row: self._req_to_token[each.row].clone()
+            for each in hits
+            if each.row in self._new_rows
+        }
+        self._new_rows -= {entry.row for entry in batch}
         super()._fill_tables(batch)
         for request in hits:
             self._canary.prefix_hit(request.row, request.tokens[: request.cached_length])

@@ -118,8 +118,10 @@ class KvMemory:
             pairs: source and destination, slots of the full pool.
             with_stamps: whether the canary's buffers are copied like the layers.
         """
+        device = self.pools[0].layers["V"][0].device
         source, destination = (
-            torch.tensor(side, dtype=torch.int64) for side in zip(*pairs, strict=True)
+            torch.tensor(side, dtype=torch.int64, device=device)
+            for side in zip(*pairs, strict=True)
         )
         for pool, stamps in zip(self.pools, self.stamps(), strict=True):
             here, there = pool.located(source), pool.located(destination)

@@ -44,8 +44,6 @@ class Injected:
     """One sentence, with row, position and slot."""
     steps_until_read: int | None
     """Steps until somebody reads the damage: 0 is this one. None where nothing of it is left."""
-    detail: str = ""
-    """Anything else that a person who looks at it wants to know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +69,7 @@ class Scene:
     mapping: Tensor | None
     """int64 [num_slots], full slot to window slot."""
     rows_before: Mapping[int, Tensor]
-    """By row of a request whose cached prefix was put into its row in this step: the row before."""
+    """By row of a request that came with a cached prefix in this step: the row as it was before."""
     drafted: Mapping[int, int]
     """By number of a request: its tokens that the last step drafted, and that were rejected."""
     inputs: Inputs
