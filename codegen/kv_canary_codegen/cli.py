@@ -16,8 +16,8 @@ from typing import NoReturn
 from kv_canary_codegen.checks import checks_of
 from kv_canary_codegen.model import Project, Spec
 from kv_canary_codegen.parse import _SpecReader, read_spec
-from kv_canary_codegen.render import Renderer
 from kv_canary_codegen.prove.command import add_parser as add_prove
+from kv_canary_codegen.render import Renderer
 from kv_canary_codegen.scaffold import new_files, write_new
 from kv_canary_codegen.source import Problems, SpecError, nearest
 from kv_canary_codegen.standard import backend_texts

@@ -1,4 +1,4 @@
-"""`python -m kv_canary.bench [host|device]`: host rows anywhere, device rows on a GPU."""
+"""`python -m kv_canary.bench [host|device|step]`: host rows anywhere, the others on a GPU."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import argparse
 
 import torch
 
-from kv_canary.bench import device, host
+from kv_canary.bench import device, host, step
 
 
 def main() -> int:
     """Print one line a figure."""
     parser = argparse.ArgumentParser(prog="python -m kv_canary.bench")
     parser.add_argument(
-        "rows", nargs="?", choices=("host", "device"), help="default: what runs here"
+        "rows", nargs="?", choices=("host", "device", "step"), help="default: what runs here"
     )
     chosen = parser.parse_args().rows
-    if chosen == "device" and not torch.cuda.is_available():
-        parser.error("device rows need a CUDA or ROCm GPU, and torch sees none")
-    if chosen != "device":
+    if chosen in ("device", "step") and not torch.cuda.is_available():
+        parser.error(f"{chosen} rows need a CUDA or ROCm GPU, and torch sees none")
+    if chosen in ("host", None):
         for line in host.rows():
             print(line, flush=True)
-    if chosen != "host" and torch.cuda.is_available():
-        for line in device.rows():
-            print(line, flush=True)
+    for name, module in (("device", device), ("step", step)):
+        if chosen in (name, None) and torch.cuda.is_available():
+            for line in module.rows():
+                print(line, flush=True)
     return 0
 
 

@@ -707,6 +707,21 @@ class Canary:
 
     # Between forwards ---------------------------------------------------------------------------
 
+    def stamp_buffers(self) -> tuple[tuple[Tensor, ...], ...]:
+        """Return the stamps of each pool, the full one first: uint8 [num_slots, 32] each.
+
+        An engine that moves K and V of a slot elsewhere, or offloads and reloads them, moves the
+        same rows of all of these with them; what comes back without its stamps is reported. Off or
+        closed, there are none.
+        """
+        state = self._state
+        if state is None:
+            return ()
+        return tuple(
+            tuple(buffer for half in group.halves for buffer in (half.head, half.tail))
+            for group in state.groups
+        )
+
     def sweep(
         self,
         rows: Sequence[int] | Tensor,

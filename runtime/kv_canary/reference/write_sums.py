@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor
 
@@ -45,7 +47,7 @@ def write_sums(
     offsets = write_offsets[: count + 1].tolist()
     blocks = [
         (first + block * WRITE_TOKEN_BLOCK, last)
-        for first, last in zip(offsets, offsets[1:], strict=False)
+        for first, last in itertools.pairwise(offsets)
         if 0 <= first <= last <= input_ids.shape[0]
         if last - first > WRITE_LANE_ENTRIES
         for block in range(-(-(last - first) // WRITE_TOKEN_BLOCK))

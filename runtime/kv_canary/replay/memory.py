@@ -135,9 +135,4 @@ class KvMemory:
 
     def stamps(self) -> tuple[tuple[Tensor, ...], ...]:
         """Return the canary's buffers of each pool, uint8 [num_slots, 32] each."""
-        state = self.canary._state
-        assert state is not None, "the canary of a replay is open"
-        return tuple(
-            tuple(buffer for half in group.halves for buffer in (half.head, half.tail))
-            for group in state.groups
-        )
+        return self.canary.stamp_buffers()
