@@ -189,3 +189,42 @@ def test_compiled_model_inside_a_plain_scope_is_checked(engine_type):
     engine.run_randomly(20)
     assert engine.canary.poll() == ()
     assert engine.canary.health().forwards > 10
+
+
+def test_launcher_inside_a_compiled_region_is_no_part_of_it():
+    """It runs as it is, and no size or content of its arguments makes another compilation."""
+    from torch._dynamo.testing import CompileCounter
+
+    from kv_canary import VerifyPlan, WritePlan, launch_canary_plan_kernels
+
+    plan = VerifyPlan.allocate(verify_capacity=8, device="cpu")
+    write_plan = WritePlan.allocate(write_req_capacity=2, device="cpu")
+    table = torch.arange(32, dtype=torch.int32).view(2, 16)
+
+    def step(x, prefix_lens):
+        doubled = x * 2
+        launch_canary_plan_kernels(
+            verify_plan_out=plan,
+            write_plan_out=write_plan,
+            verify_capacity=8,
+            req_pool_indices=torch.ones_like(prefix_lens),
+            req_to_token=table,
+            prefix_lens=prefix_lens,
+            swa_window_size=0,
+            extend_seq_lens=torch.ones_like(prefix_lens),
+            full_to_swa_index_mapping=None,
+            req_to_verify_expected_tokens=None,
+            req_to_verify_expected_tokens_valid_lens=None,
+            kv_token_id_vs_position_offset=0,
+        )
+        return doubled + 1
+
+    counter = CompileCounter()
+    compiled = torch.compile(step, backend=counter)
+    counts = []
+    for length in (3, 5, 7):
+        result = compiled(torch.ones(3), torch.tensor([length]))
+        assert result.tolist() == [3.0, 3.0, 3.0]
+        assert plan.verify_num_valid.item() == length
+        counts.append(counter.frame_count)
+    assert counts == [counts[0]] * 3

@@ -85,6 +85,25 @@ def launch_plan_entries_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
+    if torch.compiler.is_compiling():
+        # Traced, the checks would be compiled anew for each size that they read.
+        torch.compiler.disable(launch_plan_entries_kernel)(
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            req_to_token=req_to_token,
+            full_to_swa_index_mapping=full_to_swa_index_mapping,
+            verify_offsets_scratch=verify_offsets_scratch,
+            verify_enable=verify_enable,
+            req_to_verify_expected_tokens=req_to_verify_expected_tokens,
+            req_to_verify_expected_tokens_valid_lens=req_to_verify_expected_tokens_valid_lens,
+            out_verify_slot_indices=out_verify_slot_indices,
+            out_verify_expected_tokens=out_verify_expected_tokens,
+            out_verify_expected_positions=out_verify_expected_positions,
+            out_verify_prev_slot_indices=out_verify_prev_slot_indices,
+            kv_token_id_vs_position_offset=kv_token_id_vs_position_offset,
+            swa_window_size=swa_window_size,
+        )
+        return
     if not accepts_plan_entries(
         req_pool_indices,
         prefix_lens,

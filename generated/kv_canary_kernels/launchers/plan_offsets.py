@@ -74,6 +74,24 @@ def launch_plan_offsets_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
+    if torch.compiler.is_compiling():
+        # Traced, the checks would be compiled anew for each size that they read.
+        torch.compiler.disable(launch_plan_offsets_kernel)(
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            extend_seq_lens=extend_seq_lens,
+            req_to_token=req_to_token,
+            full_to_swa_index_mapping=full_to_swa_index_mapping,
+            out_verify_offsets_scratch=out_verify_offsets_scratch,
+            out_write_offsets=out_write_offsets,
+            out_write_seed_slot_indices=out_write_seed_slot_indices,
+            out_verify_num_valid=out_verify_num_valid,
+            out_verify_enable=out_verify_enable,
+            out_write_num_valid_reqs=out_write_num_valid_reqs,
+            swa_window_size=swa_window_size,
+            verify_capacity=verify_capacity,
+        )
+        return
     if not accepts_plan_offsets(
         req_pool_indices,
         prefix_lens,

@@ -57,6 +57,18 @@ def launch_plan_rotation_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
+    if torch.compiler.is_compiling():
+        # Traced, the checks would be compiled anew for each size that they read.
+        torch.compiler.disable(launch_plan_rotation_kernel)(
+            req_pool_indices=req_pool_indices,
+            prefix_lens=prefix_lens,
+            req_to_token=req_to_token,
+            swa_window_size=swa_window_size,
+            verify_capacity=verify_capacity,
+            verify_rotation=verify_rotation,
+            verify_total=verify_total,
+        )
+        return
     if not accepts_plan_rotation(
         req_pool_indices,
         prefix_lens,

@@ -51,6 +51,16 @@ def launch_scatter_req_token_ids_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
+    if torch.compiler.is_compiling():
+        # Traced, the checks would be compiled anew for each size that they read.
+        torch.compiler.disable(launch_scatter_req_token_ids_kernel)(
+            flat_in=flat_in,
+            offsets=offsets,
+            req_pool_indices=req_pool_indices,
+            pool_out=pool_out,
+            column_starts=column_starts,
+        )
+        return
     if not accepts_scatter_req_token_ids(
         flat_in,
         offsets,

@@ -116,6 +116,19 @@ def launch_canary_write_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
+    if torch.compiler.is_compiling():
+        # Traced, the checks would be compiled anew for each size that they read.
+        torch.compiler.disable(launch_canary_write_kernel)(
+            context=context,
+            plan=plan,
+            input_ids=input_ids,
+            positions=positions,
+            out_cache_loc=out_cache_loc,
+            enable_write_input_assert=enable_write_input_assert,
+            expected_input_tokens=expected_input_tokens,
+            expected_input_positions=expected_input_positions,
+        )
+        return
     if not accepts_write(
         context,
         plan,

@@ -55,6 +55,19 @@ def launch_write_sums_kernel(
     Raises:
         ContractError: A rule is broken; nothing was launched.
     """
+    if torch.compiler.is_compiling():
+        # Traced, the checks would be compiled anew for each size that they read.
+        torch.compiler.disable(launch_write_sums_kernel)(
+            canary_buf=canary_buf,
+            workspace=workspace,
+            write_offsets=write_offsets,
+            write_seed_slot_indices=write_seed_slot_indices,
+            write_num_valid_reqs=write_num_valid_reqs,
+            input_ids=input_ids,
+            positions=positions,
+            out_cache_loc=out_cache_loc,
+        )
+        return
     if not accepts_write_sums(
         canary_buf,
         workspace,

@@ -159,38 +159,42 @@ class _Clues:
             return None
         question, stamp = self.question, self.question.stamp
         for row in question.rows:
-            if self._fits(row) is False:
-                continue
+            sound_below = question.sound_below.get(row, question.position)
+            fits = self._fits(row)
+            if fits is None and stamp.position < sound_below:
+                fits = self._is_stamp_of(row)
             chain = self.tables.own_chain(
-                question.group,
-                row,
-                stamp.position,
-                sound_below=question.sound_below.get(row, question.position),
+                question.group, row, stamp.position, sound_below=sound_below
             )
+            if fits is False or (fits is None and stamp.position == 0):
+                # Every sequence has the same chain hash at position 0.
+                continue
             if chain == stamp.prev_hash:
-                return Origin(
-                    kind="own",
-                    certainty="certain",
-                    sentences=(
-                        (
-                            f"Recomputed from row {row}'s own tokens, position {stamp.position} "
-                            "has exactly the chain hash that is stored."
-                        ),
-                    ),
+                text = (
+                    f"Recomputed from row {row}'s own tokens, position {stamp.position} has "
+                    "exactly the chain hash that is stored."
                 )
-            if chain is None and row in self.chained and self._fits(row):
+                # Without the token it may be another continuation of the same tokens.
                 return Origin(
-                    kind="own",
-                    certainty="certain",
-                    sentences=(
-                        self._chain_text(row),
-                        (
-                            f"Token {stamp.token} is the one expected of row {row} at position "
-                            f"{stamp.position}."
-                        ),
-                    ),
+                    kind="own", certainty="certain" if fits else "likely", sentences=(text,)
+                )
+            if chain is None and row in self.chained and fits:
+                text = (
+                    f"Token {stamp.token} is the one expected of row {row} at position "
+                    f"{stamp.position}."
+                )
+                return Origin(
+                    kind="own", certainty="certain", sentences=(self._chain_text(row), text)
                 )
         return None
+
+    def _is_stamp_of(self, row: int) -> bool | None:
+        """Whether a row's sound stamp at the stamp's position has its token; None without one."""
+        question, stamp = self.question, self.question.stamp
+        own = self.tables.stamp_of(question.group, row, stamp.position)
+        if own is None or own.position != stamp.position:
+            return None
+        return own.token == stamp.token
 
     def own_by_record(self) -> Origin | None:
         """The stamp continues a slot into which the row itself was recorded to write."""

@@ -403,7 +403,7 @@ class Tables:
         if not 0 <= position < self.columns:
             return None
         if position < sound_below:
-            stamp = self._stamp_at(group, row, position)
+            stamp = self.stamp_of(group, row, position)
             return None if stamp is None or stamp.position != position else stamp.prev_hash
         key = (group, row, sound_below)
         if key not in self._own_chains:
@@ -418,7 +418,7 @@ class Tables:
         """Return the chain hash of a position behind a sound stamp; empty if there is none."""
         if position == 0:
             return [ANCHOR_HASH]
-        stamp = self._stamp_at(group, row, position - 1)
+        stamp = self.stamp_of(group, row, position - 1)
         if stamp is None or stamp.position != position - 1:
             return []
         return [self.successor(stamp)]
@@ -432,7 +432,8 @@ class Tables:
             self._chain_tokens += 1
             chain.append(self.successor(Stamp(token, place, chain[-1], 0)))
 
-    def _stamp_at(self, group: str, row: int, position: int) -> Stamp | None:
+    def stamp_of(self, group: str, row: int, position: int) -> Stamp | None:
+        """Return what the slot that a row maps a position to holds now, or None without one."""
         slot = self.slot_at(group, row, position)
         found = self._groups.get(group)
         if slot is None or slot <= 0 or found is None or not found.halves:
