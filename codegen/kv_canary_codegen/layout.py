@@ -22,26 +22,32 @@ WIDTH = 100
 # Statements.
 
 
-@cache
 def statement(text: str, indent: int = 0) -> str:
     """A statement, or the header of one, as the formatter would have it at an indentation.
 
-    The text may stand on several lines, without comments. What is no assignment, expression,
-    assertion, `return`, `if`, `while` or `for` stays as it is.
+    The text may stand on several lines, without comments. One that fits on its line stays as it is,
+    and so does what is no assignment, expression, assertion, `return`, `if`, `while` or `for`.
     """
-    joined = " ".join(line.strip() for line in text.strip().split("\n"))
-    turned = joined.startswith("elif ")
-    header = re.match(r"(elif|if|while|for)\b", joined) is not None
-    try:
-        reader = _Reader(f"{joined[2:] if turned else joined}{' pass' if header else ''}")
-        (node,) = reader.tree.body
-        doc = reader.statement(node)
-    except (SyntaxError, ValueError):
+    if "\n" not in text and indent + len(text) <= WIDTH:
         return text
-    return _printed(("el", doc) if turned else doc, indent)
+    doc = _statement(" ".join(line.strip() for line in text.strip().split("\n")))
+    return text if doc is None else _printed(doc, indent)
 
 
 @cache
+def _statement(text: str) -> _Doc | None:
+    """The document of a statement that stands on one line; None where it has an unknown form."""
+    turned = text.startswith("elif ")
+    header = re.match(r"(elif|if|while|for)\b", text) is not None
+    try:
+        reader = _Reader(f"{text[2:] if turned else text}{' pass' if header else ''}")
+        (node,) = reader.tree.body
+        doc = reader.statement(node)
+    except (SyntaxError, ValueError):
+        return None
+    return ("el", doc) if turned else doc
+
+
 def item(text: str, indent: int, *, lead: str = "", tail: str = ",") -> str:
     """An item in brackets that has its lines for itself: an argument, an element, an operand.
 
@@ -53,14 +59,24 @@ def item(text: str, indent: int, *, lead: str = "", tail: str = ",") -> str:
     """
     if "\n" in text or indent + len(lead) + len(text) + len(tail) <= WIDTH:
         return lead + text + tail
+    doc = _item(text)
+    return lead + text + tail if doc is None else _printed((lead, doc, tail), indent)
+
+
+@cache
+def _item(text: str) -> _Doc | None:
+    """The document of an item; None where it has an unknown form."""
     name = re.match(r'\w+=(?!=)|"[^"]*": ', text)
     head = name.group() if name else ""
-    reader = _Reader(f"_({text[len(head) :]})")
-    (node,) = reader.tree.body
-    assert isinstance(node, ast.Expr)
-    assert isinstance(node.value, ast.Call)
-    (value,) = node.value.args
-    return _printed((lead, _Group((head, reader.expression(value, _INSIDE))), tail), indent)
+    try:
+        reader = _Reader(f"_({text[len(head) :]})")
+        (node,) = reader.tree.body
+        assert isinstance(node, ast.Expr)
+        assert isinstance(node.value, ast.Call)
+        (value,) = node.value.args
+        return _Group((head, reader.expression(value, _INSIDE)))
+    except (SyntaxError, ValueError):
+        return None
 
 
 def call(head: str, items: Sequence[str], tail: str, *, indent: int) -> str:
@@ -168,7 +184,11 @@ def chain(operator: str, terms: Sequence[str], *, indent: int, head: str, tail: 
     that begin with a hash go before its operator.
     """
     if not any(term.startswith("#") for term in terms):
-        return statement(f"{head}{f' {operator} '.join(terms)}{tail}", indent)
+        line = f" {operator} ".join(terms)
+        bare = head.removesuffix("(") + line
+        if tail == ")" and indent + len(bare) <= WIDTH:
+            return bare
+        return statement(f"{head}{line}{tail}", indent)
     lines = []
     for number, term in enumerate(terms):
         *comments, text = term.split("\n")
@@ -380,7 +400,7 @@ def _printed(doc: _Doc, indent: int) -> str:
             out.append(part)
             column += len(part)
         elif isinstance(part, tuple):
-            stack.extend((at, flat, whole, inner) for inner in reversed(part))
+            stack += [(at, flat, whole, inner) for inner in part[::-1]]
         elif isinstance(part, _End):
             if flat and part is not _ALWAYS_END:
                 out.append(part.flat)
@@ -456,7 +476,7 @@ def _fits(first: _Piece, rest: Sequence[_Piece], column: int) -> bool:
             if column > WIDTH:
                 return False
         elif isinstance(part, tuple):
-            todo.extend((at, flat, whole, inner) for inner in reversed(part))
+            todo += [(at, flat, whole, inner) for inner in part[::-1]]
         elif isinstance(part, _End):
             if flat and part is not _ALWAYS_END:
                 column += len(part.flat)
@@ -779,9 +799,8 @@ class _Reader:
 
     def _call(self, node: ast.Call, around: _Around) -> _Doc:
         fluent = self._is_fluent(node)
-        if not fluent:
-            return self._call_of(node, around, fluent=False)
-        return _Group(self._call_of(node, around, fluent=True))
+        doc = self._call_of(node, around, fluent=fluent)
+        return _Group(doc) if fluent else doc
 
     def _call_of(self, node: ast.Call, around: _Around, *, fluent: bool) -> _Doc:
         return (self._link(node.func, around, fluent=fluent), self._arguments(node, around))
@@ -805,9 +824,8 @@ class _Reader:
 
     def _subscript(self, node: ast.Subscript, around: _Around) -> _Doc:
         fluent = self._is_fluent(node)
-        if not fluent:
-            return self._subscript_of(node, around, fluent=False)
-        return _Group(self._subscript_of(node, around, fluent=True))
+        doc = self._subscript_of(node, around, fluent=fluent)
+        return _Group(doc) if fluent else doc
 
     def _subscript_of(self, node: ast.Subscript, around: _Around, *, fluent: bool) -> _Doc:
         return (self._link(node.value, around, fluent=fluent), self._index(node, around))
@@ -840,16 +858,13 @@ class _Reader:
     # Collections.
 
     def _has_own_parentheses(self, node: ast.Tuple) -> bool:
-        return self.text[self._start(node)] == "(" and (not node.elts or self._closes(node))
-
-    def _closes(self, node: ast.Tuple) -> bool:
-        """Whether a tuple's first parenthesis is its own, not its first element's."""
-        depth = 0
-        for place in range(self._start(node), self._stop(node)):
-            depth += (self.text[place] in "([{") - (self.text[place] in ")]}")
-            if depth == 0:
-                return place == self._stop(node) - 1
-        return False
+        """Whether a tuple's parentheses are its own; its first element may have some too."""
+        if not node.elts:
+            return True
+        first = node.elts[0]
+        opened = self.text[self._start(node) : self._start(first)].count("(")
+        after = re.match(r"[ )]*", self.text[self._stop(first) :])
+        return opened > (after.group().count(")") if after is not None else 0)
 
     def _tuple(self, node: ast.Tuple, around: _Around) -> _Doc:
         if not node.elts:
@@ -1125,7 +1140,7 @@ class _Seen:
             case ast.Tuple():
                 self.brackets = self.brackets or self.reader.has_brackets(node)
             case ast.BoolOp():
-                self._operator(11, len(node.values) - 1)
+                self._operator(_BINARY[type(node.op)][1], len(node.values) - 1)
                 for operand in node.values:
                     self.part(operand)
             case ast.BinOp():
@@ -1133,7 +1148,7 @@ class _Seen:
                 self.part(node.left)
                 self.part(node.right)
             case ast.Compare():
-                self._operator(10, len(node.ops))
+                self._operator(_BINARY[type(node.ops[0])][1], len(node.ops))
                 for operand in (node.left, *node.comparators):
                     self.part(operand)
             case ast.IfExp():
@@ -1172,8 +1187,7 @@ def _is_plain(part: ast.expr | tuple[str, int]) -> bool:
         if not isinstance(part, ast.Name | ast.Attribute):
             return False
     if isinstance(part, ast.UnaryOp) and not isinstance(part.op, ast.Not):
-        part = part.operand
-        return _is_plain(part)
+        return _is_plain(part.operand)
     return isinstance(part, ast.Name) or (
         isinstance(part, ast.Constant) and isinstance(part.value, int | float | complex | None)
     )

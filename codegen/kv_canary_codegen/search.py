@@ -10,16 +10,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from kv_canary_codegen import expr as language
 from kv_canary_codegen.checks import Check, CheckKind, checks_of, explicit_sizes, message_of
-from kv_canary_codegen.expr import Expr, Length, Stride, Type, Values
+from kv_canary_codegen.expr import Expr, Length, Name, Stride, Type, Values
 from kv_canary_codegen.model import (
     Described,
     Dtype,
     Kernel,
     ListArgument,
     Piece,
+    Rule,
     ScalarArgument,
     ScalarKind,
     Spec,
@@ -29,6 +31,8 @@ from kv_canary_codegen.model import (
 )
 
 Number = int | bool | str
+Source = tuple[str, str]
+"""What a check may read: a `tensor`, `list`, `scalar`, given `size`, or `name` of a rule."""
 MAX_REPAIRS = 100
 UNBOUNDED = 1 << 62
 _INT64 = range(-(2**63), 2**63)
@@ -49,12 +53,7 @@ class TensorValue:
     @property
     def strides(self) -> tuple[int, ...]:
         """As torch would give them."""
-        strides: list[int] = []
-        step = 2 if self.strided else 1
-        for extent in reversed(self.shape):
-            strides.insert(0, step)
-            step *= max(extent, 1)
-        return tuple(strides)
+        return _strides(self.shape, 2 if self.strided else 1)
 
     @property
     def contiguous(self) -> bool:
@@ -62,6 +61,15 @@ class TensorValue:
         if not self.strided or 0 in self.shape:
             return True
         return all(extent == 1 for extent in self.shape)
+
+
+@cache
+def _strides(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
+    strides: list[int] = []
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +125,31 @@ class Plan:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Lists with more items than a kernel takes."""
 
+    def but(
+        self,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        scalars: Mapping[str, Number] | None = None,
+        given: frozenset[str] | None = None,
+    ) -> Plan:
+        """The same plan with others of these."""
+        return Plan(
+            self.sizes if sizes is None else sizes,
+            self.scalars if scalars is None else scalars,
+            self.given if given is None else given,
+            self.explicit,
+            self.extents,
+            self.shapes,
+            self.strided,
+            self.offsets,
+            self.counts,
+        )
+
     def key(self) -> tuple[object, ...]:
-        """Equal for plans that build equal calls."""
+        """Equal for plans that build equal calls; all plans of a kernel have the same sizes."""
         return (
-            tuple(self.sizes.items()),
-            tuple(self.scalars.items()),
+            *self.sizes.values(),
+            *self.scalars.values(),
             self.given,
             tuple(self.explicit.items()),
             tuple(self.extents.items()),
@@ -140,7 +168,16 @@ class Reads:
     names: tuple[str, ...]
     flags: tuple[str, ...]
     """Derived flags whose value, not only their type, is asked for."""
-    tensors: tuple[str, ...]
+    tensors: tuple[tuple[str, int], ...]
+    """And how many dimensions each must have."""
+    lists: tuple[str, ...]
+    """Lists whose items are counted."""
+    integers: tuple[tuple[Expr, tuple[str, ...], tuple[str, ...]], ...]
+    """Parts that are integers, and the names and tensors that each reads."""
+    sources: frozenset[Source]
+    """All that it reads."""
+    plain: bool
+    """Whether it reads nothing but the values of names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +189,11 @@ class Broken:
 
 
 class Search:
-    """Finds calls of one kernel."""
+    """Finds calls of one kernel.
+
+    Calls differ little from the smallest valid one, which breaks nothing; so a check is made again
+    only where something that it reads differs.
+    """
 
     def __init__(self, spec: Spec, kernel: Kernel) -> None:
         self.spec = spec
@@ -165,7 +206,10 @@ class Search:
             for tensor in self.tensors
             if tensor.item
         }
+        self.reference = kernel.reference_tensor
         self.lists = kernel.lists
+        self._ranks = {t.path: t.type.rank if t.item is None else None for t in self.tensors}
+        """Dimensions that a tensor must have for a rule to read it; of an item, as read."""
         self.optional = tuple(t.path for t in self.tensors if t.optional)
         self.dtypes = {t.path: t.type.dtype.sample for t in self.tensors}
         self.scalars = {s.name: s for s in kernel.scalars}
@@ -175,6 +219,31 @@ class Search:
         self.rules = tuple(c for c in self.checks if c.kind is CheckKind.WRITTEN)
         # By the rule itself: a rule about each item of a list has one id for all of them.
         self.reads = {id(c.rule): self._reads(c.rule.require) for c in self.rules if c.rule}
+        self._derived_reads = tuple(
+            (d, language.names_in(d.expr), language.tensors_in(d.expr)) for d in kernel.derived
+        )
+        self._bound = tuple((n, tensor.path, axis) for n, (tensor, axis) in self.binders.items())
+        exprs = [c.rule.require for c in self.rules if c.rule] + [d.expr for d in kernel.derived]
+        self._placed = {
+            node.tensor
+            for expr in exprs
+            for node in language.walk(expr)
+            if isinstance(node, language.Itemsize | language.Address)
+        }
+        """Tensors of which a rule reads the bytes of an element, or the beginning."""
+        self._plain = {derived.name for derived in kernel.derived if _is_plain(derived.expr)}
+        """Derived sizes that follow from the values of names alone."""
+        self._worths: dict[tuple[object, ...], int] = {}
+        """What they and such rules come to, by name and values."""
+        self._calls: dict[tuple[object, ...], Call] = {}
+        """Calls of plans, by the plan."""
+        self._known: dict[int, tuple[Call, Values]] = {}
+        """What rules may read of them."""
+        self._made: dict[tuple[str, tuple[int, ...]], TensorValue] = {}
+        self._readers = self._readers_of(self.checks)
+        self._rule_readers = self._readers_of(self.rules)
+        self._valid: tuple[Call, Values] | None = None
+        """The smallest call, if it breaks nothing."""
         scalars: dict[str, Number] = {s.name: _first_value(s, spec) for s in kernel.scalars}
         self.items = {s.name: s for whole in kernel.lists for s in whole.scalars}
         scalars |= {s.name: s.sample for s in self.items.values()}
@@ -193,25 +262,102 @@ class Search:
         self.shared = frozenset(shared)
         repaired = self.repair(start, frozenset())
         self.base = repaired if repaired is not None else start
+        call = self.call(self.base)
+        if not self.broken(call):
+            self._valid = (call, self.values(call))
 
     def _tensor(self, path: str) -> TensorArgument:
         return self.by_path[path]
 
     def _reads(self, require: Expr) -> Reads:
         names = language.names_in(require)
-        asks_type = any(isinstance(node, language.IsBool) for node in language.walk(require))
+        nodes = language.walk(require)
+        asks_type = any(isinstance(node, language.IsBool) for node in nodes)
         flags = [n for n in names if n in self.derived and self.derived[n].truth]
+        tensors = language.tensors_in(require)
+        lists = tuple(node.list for node in nodes if isinstance(node, language.Count))
         return Reads(
             require=require,
             names=names,
             flags=() if asks_type else tuple(flags),
-            tensors=language.tensors_in(require),
+            tensors=tuple((t, language.axes_read(require, t)) for t in tensors),
+            lists=lists,
+            integers=tuple(
+                (node, language.names_in(node), language.tensors_in(node))
+                for node in nodes
+                if language.type_of(node) is Type.INTEGER
+            ),
+            sources=frozenset(
+                (
+                    *(("name", name) for name in names),
+                    *(("tensor", path) for path in (*tensors, *language.present_in(require))),
+                    *(("list", path) for path in lists),
+                )
+            ),
+            plain=_is_plain(require),
         )
+
+    def _sources(self, check: Check) -> frozenset[Source]:
+        """What a check reads, of a call whose structs and lists are none but of the right type."""
+        if check.rule is not None:
+            return self.reads[id(check.rule)].sources
+        subject = check.subject
+        if check.kind is CheckKind.SIZE_TYPE:
+            return frozenset({("size", check.argument)})
+        if isinstance(subject, TensorArgument):
+            found = {("tensor", subject.path)}
+            if check.kind is CheckKind.DEVICE:
+                found.add(("tensor", self.reference.path))
+            elif check.kind is CheckKind.LENGTH:
+                found |= {("name", name) for name in language.names_in(check.dim.expr)}
+            return frozenset(found)
+        if isinstance(subject, ScalarArgument):
+            return frozenset({("scalar", subject.name)})
+        if isinstance(subject, ListArgument):
+            return frozenset({("list", subject.path)})
+        return frozenset()
+
+    def _readers_of(self, checks: Iterable[Check]) -> dict[Source, list[int]]:
+        """Places of the checks that read each source."""
+        found: dict[Source, list[int]] = {}
+        for place, check in enumerate(checks):
+            for source in self._sources(check):
+                found.setdefault(source, []).append(place)
+        return found
+
+    def _to_check(
+        self, checks: tuple[Check, ...], readers: Mapping[Source, list[int]], call: Call
+    ) -> Iterable[tuple[int, Check]]:
+        """Checks that a call may break, in order, each with its place."""
+        if (
+            self._valid is None
+            or call.structs
+            or any(isinstance(given, Wrong) for given in call.lists.values())
+        ):
+            return enumerate(checks)
+        valid, known = self._valid
+        values = self.values(call)
+        sources: list[Source] = [("size", size) for size in call.sizes]
+        sources += [("tensor", p) for p, v in call.tensors.items() if v is not valid.tensors[p]]
+        sources += [("scalar", n) for n in _different(valid.scalars, call.scalars)]
+        sources += [("name", n) for n in _different(known.names, values.names)]
+        sources += [("list", n) for n in _different(known.counts, values.counts)]
+        places = {place for source in sources for place in readers.get(source, ())}
+        return [(place, checks[place]) for place in sorted(places)]
 
     # Building and judging calls.
 
     def call(self, plan: Plan) -> Call:
         """Build the call that a plan describes."""
+        # A flag may be given as a number that equals it.
+        key = (*plan.key(), *map(type, plan.explicit.values()))
+        call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = self._call(plan)
+            self._known[id(call)] = (call, self._values(call))
+        return call
+
+    def _call(self, plan: Plan) -> Call:
         own = {k: v for k, v in plan.scalars.items() if k not in self.shared}
         names: dict[str, Number] = {**plan.sizes, **own}
         given = self._without_gaps(plan.given)
@@ -221,16 +367,29 @@ class Search:
             if tensor.optional and tensor.path not in given:
                 tensors[tensor.path] = None
                 continue
+            path = tensor.path
             shape = tuple(
-                plan.extents.get((tensor.path, axis), max(0, language.evaluate(dim.expr, values)))
-                for axis, dim in enumerate(tensor.type.dims)
+                max(
+                    0,
+                    int(names[dim.expr.name])
+                    if isinstance(dim.expr, Name)
+                    else language.evaluate(dim.expr, values),
+                )
+                for dim in tensor.type.dims
             )
-            tensors[tensor.path] = TensorValue(
-                shape=plan.shapes.get(tensor.path, shape),
-                dtype=tensor.type.dtype.sample,
-                strided=tensor.path in plan.strided,
-                offset=plan.offsets.get(tensor.path, 0),
-            )
+            if plan.extents:
+                shape = tuple(
+                    plan.extents.get((path, axis), extent) for axis, extent in enumerate(shape)
+                )
+            shape = plan.shapes.get(path, shape)
+            value = self._made.get((path, shape))
+            if value is None:
+                value = TensorValue(shape=shape, dtype=tensor.type.dtype.sample)
+                self._made[path, shape] = value
+            if path in plan.strided or path in plan.offsets:
+                strided, offset = path in plan.strided, plan.offsets.get(path, 0)
+                value = replace(value, strided=strided, offset=offset)
+            tensors[path] = value
         return Call(
             tensors=tensors,
             scalars=dict(plan.scalars),
@@ -293,7 +452,7 @@ class Search:
         """The rules that a call breaks, in checking order."""
         found: list[Broken] = []
         values = self.values(call)
-        for check in self.checks:
+        for _, check in self._to_check(self.checks, self._readers, call):
             message = self._message(check, call, values)
             if message is not None:
                 prefix = self.spec.project.message_prefix
@@ -308,22 +467,26 @@ class Search:
             return None
         return value if isinstance(value, TensorValue) else None
 
-    def _ranked(self, call: Call, tensor: TensorArgument) -> TensorValue | None:
-        value = self._sound(call, tensor.path)
-        if value is None or (tensor.item is None and len(value.shape) != tensor.type.rank):
-            return None
-        return value
+    def _sound_tensors(self, call: Call) -> dict[str, TensorValue]:
+        found = {p: v for p, v in call.tensors.items() if isinstance(v, TensorValue)}
+        if call.structs or call.lists:
+            return {p: v for p, v in found.items() if self._sound(call, p) is not None}
+        return found
 
     def values(self, call: Call) -> Values:
         """What rules may read; a name or tensor that is missing here is unknown."""
+        known = self._known.get(id(call))
+        return known[1] if known is not None and known[0] is call else self._values(call)
+
+    def _values(self, call: Call) -> Values:
         names: dict[str, Number] = {}
         for scalar in self.scalars.values():
             if scalar.owner in call.structs:
                 continue
-            value = call.scalars[scalar.name]
-            if isinstance(value, Wrong) or (isinstance(value, int) and value not in _INT64):
+            number = call.scalars[scalar.name]
+            if isinstance(number, Wrong) or (isinstance(number, int) and number not in _INT64):
                 continue
-            names[scalar.name] = value
+            names[scalar.name] = number
         there = {
             tensor.item
             for whole in self.lists
@@ -335,46 +498,48 @@ class Search:
             names[item.name] = number if item.item in there and isinstance(number, int) else 0
         shapes: dict[str, tuple[int, ...] | None] = {}
         strides: dict[str, tuple[int, ...] | None] = {}
-        for tensor in self.tensors:
-            ranked = self._ranked(call, tensor)
-            if call.tensors[tensor.path] is None:
-                shapes[tensor.path] = strides[tensor.path] = None
-            elif ranked is not None:
-                shapes[tensor.path], strides[tensor.path] = ranked.shape, ranked.strides
-        for size, (tensor, axis) in self.binders.items():
+        sound = self._sound_tensors(call)
+        for path, value in call.tensors.items():
+            if value is None:
+                shapes[path] = strides[path] = None
+            elif path in sound and self._ranks[path] in (None, len(sound[path].shape)):
+                shapes[path], strides[path] = sound[path].shape, sound[path].strides
+            else:
+                shapes[path] = ()  # It is there, and that is all that is known.
+        for size, path, axis in self._bound:
             if size in call.sizes:
                 given = call.sizes[size]
                 if not isinstance(given, Wrong):
                     names[size] = given
-            elif tensor.path in shapes:
-                shape = shapes[tensor.path]
+            elif path in strides:
+                shape = shapes[path]
                 if shape is None or axis < len(shape):
                     names[size] = 0 if shape is None else shape[axis]
-        presence = {p: None if v is None else () for p, v in call.tensors.items()}
-        sound = {t.path: self._sound(call, t.path) for t in self.tensors}
+        placed = {path: sound[path] for path in self._placed if path in sound}
         source = Values(
             names=names,
-            shapes={**presence, **shapes},
+            shapes=shapes,
             strides=strides,
-            itemsizes={p: 1 if v.dtype == "uint8" else 8 for p, v in sound.items() if v},
-            addresses={p: v.offset for p, v in sound.items() if v},
+            itemsizes={p: 1 if v.dtype == "uint8" else 8 for p, v in placed.items()},
+            addresses={p: v.offset for p, v in placed.items()},
             counts={
                 whole.path: self._count(call, whole.path)
                 for whole in self.lists
                 if whole.owner not in call.structs
             },
         )
-        for derived in self.derived.values():
+        for derived, read, tensors in self._derived_reads:
             if derived.name in call.sizes:
                 given = call.sizes[derived.name]
                 if not isinstance(given, Wrong) or derived.truth:
                     names[derived.name] = given.text if isinstance(given, Wrong) else given
                 continue
-            if all(n in names for n in language.names_in(derived.expr)) and all(
-                t in shapes for t in language.tensors_in(derived.expr)
-            ):
-                number = language.evaluate(derived.expr, source)
-                names[derived.name] = bool(number) if derived.truth else number
+            if all(n in names for n in read) and all(t in strides for t in tensors):
+                inputs = (derived.name, *[names[name] for name in read])
+                worth = self._worths.get(inputs) if derived.name in self._plain else None
+                if worth is None:
+                    worth = self._worths[inputs] = language.evaluate(derived.expr, source)
+                names[derived.name] = bool(worth) if derived.truth else worth
         return source
 
     def _message(self, check: Check, call: Call, values: Values) -> str | None:
@@ -454,19 +619,25 @@ class Search:
         for name in reads.names:
             if name not in values.names:
                 return False
-        for node in language.walk(reads.require):
-            if isinstance(node, language.Count) and node.list not in values.counts:
+        for path in reads.lists:
+            if path not in values.counts:
                 return False
         for flag in reads.flags:
             if not isinstance(values.names[flag], bool):
                 return False
-        for tensor in reads.tensors:
+        for tensor, axes in reads.tensors:
             if tensor not in values.strides:
                 return False
             shape = values.shapes[tensor]
-            if shape is not None and len(shape) < language.axes_read(reads.require, tensor):
+            if shape is not None and len(shape) < axes:
                 return False
-        return not language.evaluate(reads.require, values)
+        if not reads.plain:
+            return not language.evaluate(reads.require, values)
+        inputs = (id(reads), *[values.names[name] for name in reads.names])
+        worth = self._worths.get(inputs)
+        if worth is None:
+            worth = self._worths[inputs] = language.evaluate(reads.require, values)
+        return not worth
 
     def _shape_message(self, check: Check, call: Call, values: Values) -> str | None:
         tensor = check.subject
@@ -517,7 +688,7 @@ class Search:
         tensor = check.subject
         assert isinstance(tensor, TensorArgument)
         value = self._sound(call, tensor.path)
-        reference = self.kernel.reference_tensor
+        reference = self.reference
         wanted = self._sound(call, reference.path)
         if value is None or wanted is None or value.device == wanted.device:
             return None
@@ -544,11 +715,12 @@ class Search:
         for current in queue:
             if len(seen) > MAX_REPAIRS:
                 return None
-            values = self.values(self.call(current))
+            call = self.call(current)
+            values = self.values(call)
             broken = next(
                 (
                     check
-                    for index, check in enumerate(self.rules)
+                    for index, check in self._to_check(self.rules, self._rule_readers, call)
                     if index != after and self._breaks(check, values)
                 ),
                 None,
@@ -556,63 +728,56 @@ class Search:
             if broken is None:
                 return current
             assert broken.rule is not None
-            for changed in self._changes(current, broken.rule.require, fixed, values):
+            for changed in self._changes(current, broken.rule, fixed, values):
                 if changed.key() not in seen:
                     seen.add(changed.key())
                     queue.append(changed)
         return None
 
     def _changes(
-        self, plan: Plan, rule: Expr, fixed: frozenset[str], values: Values
+        self, plan: Plan, rule: Rule, fixed: frozenset[str], values: Values
     ) -> Iterator[Plan]:
         """Plans that differ in one thing that a rule reads, likeliest first."""
-        numbers = self._numbers(values, rule)
-        for name in language.names_in(rule):
+        reads = self.reads[id(rule)]
+        numbers = self._numbers(values, reads)
+        for name in reads.names:
             if name in fixed or name in self.items:
                 continue
             scalar = self.scalars.get(name)
             if scalar is not None and scalar.kind is not ScalarKind.INT:
                 for value in _all_values(scalar, self.spec):
-                    yield replace(plan, scalars={**plan.scalars, name: value})
+                    yield plan.but(scalars={**plan.scalars, name: value})
                 continue
             if name in self.derived:
                 continue
             for value in numbers:
                 if name in self.shared:
                     if value >= 0:
-                        yield replace(
-                            plan,
+                        yield plan.but(
                             sizes={**plan.sizes, name: value},
                             scalars={**plan.scalars, name: value},
                         )
                 elif scalar is not None:
-                    yield replace(plan, scalars={**plan.scalars, name: value})
+                    yield plan.but(scalars={**plan.scalars, name: value})
                 elif value >= 0:
-                    yield replace(plan, sizes={**plan.sizes, name: value})
-        asked = [*language.present_in(rule)]
-        for name in language.names_in(rule):
+                    yield plan.but(sizes={**plan.sizes, name: value})
+        asked = [*language.present_in(rule.require)]
+        for name in reads.names:
             if name in self.derived:
                 asked += language.present_in(self.derived[name].expr)
             if name in self.binders and self.binders[name][0].optional:
                 asked.append(self.binders[name][0].path)
         for tensor in dict.fromkeys(asked):
             if tensor not in fixed:
-                yield replace(plan, given=plan.given ^ {tensor})
+                yield plan.but(given=plan.given ^ {tensor})
 
-    def _numbers(self, values: Values, rule: Expr) -> list[int]:
+    def _numbers(self, values: Values, reads: Reads) -> list[int]:
         """Integers worth trying: what a rule's parts amount to, and their neighbours."""
         found: dict[int, None] = {}
-        for node in language.walk(rule):
-            if language.type_of(node) is not Type.INTEGER:
+        for node, names, tensors in reads.integers:
+            if any(n not in values.names for n in names):
                 continue
-            if any(n not in values.names for n in language.names_in(node)) or any(
-                t not in values.strides for t in language.tensors_in(node)
-            ):
-                continue
-            if any(
-                (values.shapes[tensor] or ()) == () or values.shapes[tensor] is None
-                for tensor in language.tensors_in(node)
-            ):
+            if any(t not in values.strides or not values.shapes[t] for t in tensors):
                 continue
             value = language.evaluate(node, values)
             for number in (value, value + 1, value - 1):
@@ -795,7 +960,7 @@ class Search:
             plan = replace(
                 self.base, given=frozenset(given), scalars={**self.base.scalars, **scalars}
             )
-            for name, changed in self._variations(plan, rule.require):
+            for name, changed in self._variations(plan, rule):
                 fixed = frozenset({*name, *presences, *scalars})
                 call = self.call(changed)
                 if not self._breaks(check, self.values(call)) or not self._can_be_made(call):
@@ -811,12 +976,13 @@ class Search:
                     ceiling[0] = min(ceiling[0], self._cost(changed))
                 yield self._cost(changed), call, broken
 
-    def _variations(self, plan: Plan, rule: Expr) -> Iterator[tuple[tuple[str, ...], Plan]]:
+    def _variations(self, plan: Plan, rule: Rule) -> Iterator[tuple[tuple[str, ...], Plan]]:
         """Plans that differ in one name or extent that a rule reads, from real ones to explicit."""
         yield (), plan
-        yield from (((), changed) for changed in self._other_tensors(plan, rule))
-        numbers = self._numbers(self.values(self.call(plan)), rule)
-        for name in language.names_in(rule):
+        yield from (((), changed) for changed in self._other_tensors(plan, rule.require))
+        reads = self.reads[id(rule)]
+        numbers = self._numbers(self.values(self.call(plan)), reads)
+        for name in reads.names:
             if name in self.items:
                 continue  # What an item may hold, its struct's own rules say.
             scalar = self.scalars.get(name)
@@ -833,7 +999,7 @@ class Search:
             steps = (plan.sizes[name] - 16, plan.sizes[name] + 16) if whole else ()
             for number in (*numbers, *steps):
                 yield from (((name,), p) for p in self._set(plan, name, number))
-        for node in language.walk(rule):
+        for node in language.walk(rule.require):
             if isinstance(node, Length) and self.call(plan).tensors[node.tensor] is not None:
                 for number in numbers:
                     if number >= 0:
@@ -976,6 +1142,25 @@ class Search:
                     add(f"{size}_of_{block}{word}", 3, everything, own)
         return [(name, plan) for name, plan in found.items() if not self.broken(self.call(plan))]
 
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether a tree reads nothing but the values of names."""
+    other = language.OfTensor | language.Present | language.Count | language.IsBool
+    return not any(isinstance(node, other) for node in language.walk(expr))
+
+
+def _different(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:
+    """Names whose values differ; one that equals a number may still be no number."""
+    found = [
+        name
+        for name, value in right.items()
+        if (other := left.get(name, _MISSING)) is not value
+        and (other != value or type(other) is not type(value))
+    ]
+    return found + [name for name in left if name not in right]
+
+
+_MISSING = object()
 
 ROOM = 640
 """Entries of an output that has room for all that a small call may write."""

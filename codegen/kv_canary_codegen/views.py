@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
+from typing import TypeVar
 
 from kv_canary_codegen import expr as language
 from kv_canary_codegen import layout
@@ -66,6 +69,28 @@ STAGE_WORDS = {
     Stage.RANK: "Ranks.",
     Stage.LENGTH: "Lengths.",
 }
+
+
+Made = TypeVar("Made")
+
+
+def _once(make: Callable[[Kernel, Spec], Made]) -> Callable[[Kernel, Spec], Made]:
+    """Make something of a kernel once, however often it is asked for."""
+    made: dict[tuple[int, int], tuple[Kernel, Spec, Made]] = {}
+
+    @wraps(make)
+    def asked(kernel: Kernel, spec: Spec) -> Made:
+        key = (id(kernel), id(spec))
+        if key not in made:
+            if len(made) == _MOST_KERNELS:
+                made.clear()
+            made[key] = (kernel, spec, make(kernel, spec))  # Held, so that no other has the ids.
+        return made[key][2]
+
+    return asked
+
+
+_MOST_KERNELS = 256
 
 
 class CodePrinter(PythonPrinter):
@@ -134,6 +159,8 @@ class AccessView:
     statement: str
     domain: str | None
     indent: str
+    first_line: int
+    """In the body's text, from 0."""
 
 
 def _operand(text: str) -> str:
@@ -166,7 +193,15 @@ WIDE_ALIGNMENT = "WIDE_ALIGNMENT"
 """Compile-time name of the bytes that wide tensors begin at a multiple of."""
 
 
-def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> AccessView:
+@_once
+def _access_views(kernel: Kernel, spec: Spec) -> tuple[AccessView, ...]:
+    """The memory accesses of a kernel, in the order in which they stand."""
+    wide = frozenset(kernel.wide)
+    accesses = sorted(kernel.body.accesses, key=lambda access: access.first_line)
+    return tuple(access_view(access, wide) for access in accesses)
+
+
+def access_view(access: MemoryAccess, wide: frozenset[str]) -> AccessView:
     """A memory access as Triton: 64-bit address, a guard for each index, the cast."""
     tensor = access.tensor
     printer = TritonPrinter()
@@ -234,6 +269,7 @@ def access_view(access: MemoryAccess, wide: frozenset[str] = frozenset()) -> Acc
         statement=statement,
         domain=domain,
         indent=access.indent,
+        first_line=access.first_line,
     )
 
 
@@ -284,12 +320,14 @@ class ParameterView:
     optional: bool = False
 
 
+@_once
 def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
     """A kernel's parameters: pointers, strides, integers, then what is compiled in."""
     words = set(kernel.body.words)
-    for access in kernel.body.accesses:
-        for guard in access_view(access).guards:
+    for view in _access_views(kernel, spec):
+        for guard in view.guards:
             words.update(re.findall(r"\w+", guard.statement))
+    for access in kernel.body.accesses:
         words.update(re.findall(r"\w+", _address(access)))
         if access.tensor.values is not None:
             words.update(language.names_in(access.tensor.values.expr))
@@ -383,6 +421,7 @@ def combinations(kernel: Kernel, spec: Spec) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(named.values()) for named, _ in _variants(kernel, spec))
 
 
+@_once
 def _variants(kernel: Kernel, spec: Spec) -> list[tuple[dict[str, int], int]]:
     """Each combination of what is compiled in, by name, and its warps."""
     names = [p.name for p in parameters_of(kernel, spec) if p.constexpr]
@@ -508,23 +547,25 @@ class KernelView:
     guards: tuple[GuardView, ...]
 
 
+@_once
 def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
     """What the kernel template prints."""
-    wide = frozenset(kernel.wide)
+    views = _access_views(kernel, spec)
     lines: list[str | AccessView] = []
     begin = 0
-    for access in sorted(kernel.body.accesses, key=lambda access: access.first_line):
-        lines += layout.block(kernel.body.lines[begin : access.first_line])
-        lines.append(access_view(access, wide))
-        begin = access.first_line + 1
+    for view in views:
+        lines += layout.block(kernel.body.lines[begin : view.first_line])
+        lines.append(view)
+        begin = view.first_line + 1
     lines += layout.block(kernel.body.lines[begin:])
     while lines and lines[-1] == "":
         lines.pop()
     parameters = parameters_of(kernel, spec)
     words = set(kernel.body.words)
-    for access in kernel.body.accesses:
-        exprs: list[Expr] = [dim.expr for dim in access.tensor.type.dims]
-        exprs += [access.tensor.values.expr] if access.tensor.values is not None else []
+    accessed = {access.tensor.path: access.tensor for access in kernel.body.accesses}
+    for tensor in accessed.values():
+        exprs: list[Expr] = [dim.expr for dim in tensor.type.dims]
+        exprs += [tensor.values.expr] if tensor.values is not None else []
         for expr in exprs:
             words.update(re.findall(r"\w+", TritonPrinter().show(expr)))
     names = [layout.literal(p.name) for p in parameters if not p.constexpr]
@@ -540,8 +581,8 @@ def kernel_view(kernel: Kernel, spec: Spec) -> KernelView:
         for member, value, _ in enum.members
     ]
     guards: dict[str, GuardView] = {}
-    for access in kernel.body.accesses:
-        for guard in access_view(access).guards:
+    for view in views:
+        for guard in view.guards:
             guards.setdefault(guard.name, guard)
     return KernelView(
         stem=kernel.stem,
@@ -667,9 +708,11 @@ def validator_view(kernel: Kernel, spec: Spec) -> ValidatorView:
     fast = _Fast(kernel, spec, checks)
     inspection = _Inspection(kernel, spec, checks).statements()
     text = "\n".join((*inspection, fast.last, fast.tensors, fast.fields, *fast.bindings))
-    constants = [c.name for c in spec.constants if re.search(rf"\b{c.name}\b", text)]
+    words = set(re.findall(r"\w+", text))
+    constants = [c.name for c in spec.constants if c.name in words]
+    owners = set(re.findall(r"(\w+)\.", text))
     enums = {s.enum for s in kernel.scalars if s.enum} | {
-        e.name for e in spec.enums if re.search(rf"\b{e.name}\.", text)
+        e.name for e in spec.enums if e.name in owners
     }
     signature = signature_of(kernel)
     fields = struct_locals(
@@ -715,6 +758,8 @@ _TENSORS = ("Tensor", "Tensor | None")
 
 def _no_sizes(sizes: tuple[str, ...]) -> str:
     """A chain of `is`: None only where no size is given; one load and one test a size."""
+    if not sizes:
+        return ""
     return layout.statement(f"derived = {' is '.join([*sizes, 'None'])}", 4)
 
 
@@ -755,8 +800,8 @@ class _Fast:
                 last.append(f"# {check.id}\n{term}")
             else:
                 last[same] = f"# {check.id}\n{last[same]}"
-        later = "\n".join([*self.bindings, *last])
-        terms = [self._read_once(term, terms, later) for term in terms]
+        words = Counter(re.findall(r"\w+", "\n".join([*self.bindings, *last, *terms])))
+        terms = [self._read_once(term, words) for term in terms]
         # Where nothing else is asked, the answer is what is asked of the tensors.
         self.tensors = self._condition(terms) if last else ""
         self.last = layout.chain("and", last or terms, indent=8, head="return (", tail=")")
@@ -768,13 +813,12 @@ class _Fast:
             else ""
         )
 
-    def _read_once(self, term: str, terms: list[str], later: str) -> str:
+    def _read_once(self, term: str, words: Counter[str]) -> str:
         """A rank without keeping the shape, where nothing reads the shape again."""
 
         def rank(match: re.Match[str]) -> str:
             name = match.group(1)
-            text = later + "\n".join(t.replace(match.group(), "") for t in terms)
-            kept = re.search(rf"\b{name}_shape\b", text)
+            kept = words[f"{name}_shape"] > 1
             return match.group() if kept else f"{name}.dim() == {match.group(2)}"
 
         return re.sub(r"len\((\w+)_shape := \w+\.shape\) == (\d+)", rank, term)
@@ -1443,6 +1487,7 @@ def _dtype_of(parameter: ParameterView, kernel: Kernel) -> str:
     return next(t.type.element.value for t in kernel.tensors if t.identifier == identifier)
 
 
+@_once
 def presences(kernel: Kernel, spec: Spec) -> tuple[str, ...]:
     """What of the optional tensors that the kernel uses may be given together.
 

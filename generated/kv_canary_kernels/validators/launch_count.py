@@ -17,8 +17,7 @@ def validate_launch_count(
     kernel_run_counter: Tensor,
 ) -> None:
     """Raise ContractError unless every rule holds; sizes left None are read from the arguments."""
-    derived = None
-    if derived and accepts_launch_count(
+    if accepts_launch_count(
         kernel_run_counter,
     ):
         return
