@@ -27,6 +27,10 @@ _FEW_BITS: Final = 2
 """Bits of one field that damage flips; two hashes differ in about 32."""
 _ALIGNED_SHARE: Final = 0.9
 """Share of a row's entries that are aligned to pages where slots are handed out by page."""
+_FEWEST_ALIGNED: Final = 6
+"""Entries that tell anything about alignment: by chance, 6 of them keep to pages of 4 in 4^-6."""
+_USUAL_PAGE: Final = 4
+"""What pages are a multiple of, where nobody said their size; smaller ones are not told."""
 _ROW_SAMPLE: Final = 512
 """Entries of a row, on each side, that tell whether it is aligned."""
 
@@ -342,7 +346,8 @@ def _boundary(spot: Spot, scene: Scene) -> list[str]:
 
 def _off_page(spot: Spot, scene: Scene) -> Diagnosis | None:
     """Diagnose a table entry that lies one beside its place in a page, among aligned ones."""
-    page = scene.page_size(spot.group)
+    sizes = scene.group(spot.group).page_sizes
+    page = max(sizes) if sizes else _USUAL_PAGE
     delta = (spot.slot - spot.position + 1) % page - 1
     if page < 2 or delta not in (-1, 1):
         return None
@@ -351,8 +356,9 @@ def _off_page(spot: Spot, scene: Scene) -> Diagnosis | None:
         if not is_table or not _is_aligned(spot, scene, row, page):
             continue
         sentence = (
-            f"Row {row}'s slots keep their place in pages of {page}, but slot {spot.slot} of "
-            f"position {spot.position} lies {delta:+d} beside it: the table is off by one."
+            f"Row {row}'s slots keep their place in pages{f' of {page}' if sizes else ''}, but "
+            f"slot {spot.slot} of position {spot.position} lies {delta:+d} beside it: the table is "
+            "off by one."
         )
         return scene.made(
             spot,
@@ -374,7 +380,7 @@ def _is_aligned(spot: Spot, scene: Scene, row: int, page: int) -> bool:
         for place, slot in enumerate((tables.mapped(spot.group, cell) for cell in cells), first)
         if slot > 0 and place != spot.position
     ]
-    return len(aligned) > 1 and sum(aligned) >= _ALIGNED_SHARE * len(aligned)
+    return len(aligned) >= _FEWEST_ALIGNED and sum(aligned) >= _ALIGNED_SHARE * len(aligned)
 
 
 # Another owner -----------------------------------------------------------------------------------
