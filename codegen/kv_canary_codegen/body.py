@@ -346,7 +346,8 @@ class BodyReader:
             if not isinstance(node, ast.Name) or id(node) in macros:
                 continue
             if isinstance(node.ctx, ast.Load):
-                self.uses.setdefault(node.id, self._span(shown, node, within))
+                if node.id not in self.uses:
+                    self.uses[node.id] = self._span(shown, node, within)
             else:
                 self.words.add(node.id)
                 if node.id in self.names:
