@@ -98,20 +98,10 @@ class Judge:
             if extents is None:
                 reasons.append(f"nothing is known of {argument}")
                 continue
-            here = [*active, condition]
-            key = self._key(here, extents, offset, pointer.element)
-            if key in self.solver.answers:
-                remark = self.solver.answers[key]
-                remarks += [remark] if remark else []
-                continue
-            far = self.solver.far
-            way, reason, remark = self._way(here, extents, offset, pointer.element, near=True)
-            if reason:
-                way, reason, remark = self._way(here, extents, offset, pointer.element)
+            way, reason, remark = self._shown(
+                [*active, condition], extents, offset, pointer.element
+            )
             ways.append(way)
-            if not reason and self.solver.far == far:
-                # Whatever variant it stands in, the same follows from the same.
-                self.solver.answers[key] = remark
             remarks += [remark] if remark else []
             if reason:
                 reasons.append(reason)
@@ -123,6 +113,45 @@ class Judge:
             remark="" if reasons else "; ".join(dict.fromkeys(remarks)),
             ways=tuple(ways),
         )
+
+    def _shown(
+        self, active: Sequence[Z3], extents: Extents, offset: Term, element: str
+    ) -> tuple[Way, str, str]:
+        """One way to a tensor: first with indices taken as they are, then with all that is known.
+
+        Note [Indices taken as they are]
+        An index that the mask keeps within a dimension is any number within it, however it came
+        about. Put in as an unknown of its own, with the conditions that name only such unknowns and
+        sizes, the question is small, and the same for most variants. What follows from fewer
+        conditions follows.
+        """
+        simple, place = _taken(active, offset, extents)
+        if self._known(simple, extents, place, element) or self._ask(
+            simple, extents, place, element
+        ):
+            way = Way(
+                hypotheses=tuple(active),
+                argument=extents.identifier,
+                offset=offset,
+                outside=z3.BoolVal(False),
+            )
+            return way, "", self._remark(active, offset)
+        way, reason, remark = self._way(active, extents, offset, element, near=True)
+        if reason:
+            way, reason, remark = self._way(active, extents, offset, element)
+        return way, reason, remark
+
+    def _known(self, active: Sequence[Z3], extents: Extents, offset: Term, element: str) -> bool:
+        """Whether the same was shown before, in whatever variant."""
+        return self._key(active, extents, offset, element) in self.solver.answers
+
+    def _ask(self, active: Sequence[Z3], extents: Extents, offset: Term, element: str) -> bool:
+        """Whether it can be shown; if so, it is remembered."""
+        far = self.solver.far
+        _, reason, _ = self._way(active, extents, offset, element, near=True)
+        if not reason and self.solver.far == far:
+            self.solver.answers[self._key(active, extents, offset, element)] = ""
+        return not reason
 
     def _lane(self, use: MemoryUse) -> tuple[Index, list[Z3]]:
         """Any lane of an access."""
@@ -320,6 +349,138 @@ class Judge:
 
     def _holds(self, shown: Sequence[Z3], where: Z3, goal: Z3, *, near: bool = False) -> bool:
         return self.solver.follows(shown, z3.Implies(where, goal), near=near) is Answer.YES
+
+
+def _taken(active: Sequence[Z3], offset: Term, extents: Extents) -> tuple[tuple[Z3, ...], Term]:
+    """Conditions and a place in which indices that conditions keep are unknowns of their own.
+
+    See Note [Indices taken as they are].
+    """
+    atoms = tuple(dict.fromkeys(atom for term in active for atom in _conjuncts(term)))
+    kept = _Kept.of(atoms, extents)
+    place = kept.place(offset)
+    named = {
+        name
+        for term in (place.z, *(index for _, index in kept.pairs), *extents.dims)
+        for name in _names(term)
+    }
+    simple = [
+        atom
+        for atom in (z3.substitute(atom, *kept.pairs) if kept.pairs else atom for atom in atoms)
+        if _is_small(atom) and named & set(_names(atom))
+    ]
+    return (*simple, *kept.bounds), place
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Indices that conditions keep within a dimension, each with an unknown in its place."""
+
+    below: frozenset[int]
+    """Numbers that are below a dimension, by their identity."""
+    not_negative: frozenset[int]
+    pairs: list[tuple[Z3, Z3]] = field(default_factory=list)
+    bounds: list[Z3] = field(default_factory=list)
+    _terms: dict[int, tuple[Term, Term]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, atoms: Sequence[Z3], extents: Extents) -> _Kept:
+        """What conditions keep."""
+        dims = {dim.get_id() for dim in extents.dims}
+        below: set[int] = set()
+        not_negative: set[int] = set()
+        for atom in atoms:
+            if not z3.is_app(atom) or atom.num_args() != 2:
+                continue
+            left, right = atom.children()
+            if z3.is_gt(atom) or z3.is_ge(atom):
+                left, right = right, left
+            if (z3.is_lt(atom) or z3.is_gt(atom)) and right.get_id() in dims:
+                below.add(left.get_id())
+            if z3.is_int_value(left) and z3.is_le(atom) | z3.is_ge(atom) and left.as_long() == 0:
+                not_negative.add(right.get_id())
+        return cls(below=frozenset(below), not_negative=frozenset(not_negative))
+
+    def place(self, term: Term) -> Term:
+        """A place with unknowns where its indices were."""
+        if id(term) in self._terms:
+            return self._terms[id(term)][1]
+        made = self._made(term)
+        self._terms[id(term)] = (term, made)
+        return made
+
+    def _made(self, term: Term) -> Term:
+        number = term.z.get_id()
+        least = term.low is not None and term.low >= 0
+        if number in self.below and (number in self.not_negative or least):
+            if z3.is_const(term.z):
+                return Term(term.z, bits=term.bits, low=term.low, high=term.high)
+            index = z3.Int(f"index{len(self.pairs)}")
+            self.pairs.append((term.z, index))
+            if least:
+                self.bounds.append(index >= term.low)
+            return Term(index, bits=term.bits, low=term.low, high=term.high)
+        if not term.operands or term.kind == "select":
+            return term
+        operands = tuple(self.place(operand) for operand in term.operands)
+        if all(new is old for new, old in zip(operands, term.operands, strict=True)):
+            return term
+        pairs = [
+            (old.z, new.z)
+            for old, new in zip(term.operands, operands, strict=True)
+            if not old.z.eq(new.z)
+        ]
+        return Term(
+            z3.substitute(term.z, *pairs) if pairs else term.z,
+            bits=term.bits,
+            low=term.low,
+            high=term.high,
+            kind=term.kind,
+            operands=operands,
+            raw=z3.substitute(term.raw, *pairs) if pairs and term.raw is not None else term.raw,
+            label=term.label,
+        )
+
+
+SMALL = 48
+"""Parts of a condition that is looked at when indices are taken as they are."""
+
+
+def _is_small(term: Z3) -> bool:
+    count = 0
+    stack = [term]
+    while stack and count <= SMALL:
+        count += 1
+        stack.extend(stack.pop().children())
+    return count <= SMALL
+
+
+def _names(term: Z3) -> tuple[str, ...]:
+    """Unknowns in a term, in the order in which they stand."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        if node.get_id() in seen:
+            continue
+        seen.add(node.get_id())
+        if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+            found[node.decl().name()] = None
+        else:
+            stack.extend(reversed(node.children()))
+    return tuple(found)
+
+
+def _conjuncts(term: Z3) -> Iterator[Z3]:
+    """The conditions of which a condition is made, all of which hold."""
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        if z3.is_and(node):
+            stack.extend(reversed(node.children()))
+        elif not z3.is_true(node):
+            yield node
 
 
 def _compared(conditions: Sequence[Z3]) -> frozenset[int]:
