@@ -16,6 +16,7 @@ from typing import NoReturn
 from kv_canary_codegen.checks import checks_of
 from kv_canary_codegen.model import Project, Spec
 from kv_canary_codegen.parse import _SpecReader, read_spec
+from kv_canary_codegen.proofs import read_proofs
 from kv_canary_codegen.prove.command import add_parser as add_prove
 from kv_canary_codegen.render import Renderer
 from kv_canary_codegen.scaffold import new_files, write_new
@@ -195,7 +196,7 @@ def _output(arguments: argparse.Namespace, folder: Path, spec: Spec) -> Path:
 
 
 def _rendered(folder: Path, spec: Spec) -> dict[str, str]:
-    return Renderer(spec, folder.resolve().name).files()
+    return Renderer(spec, folder.resolve().name, read_proofs(folder)).files()
 
 
 def _runnable(project: Project, arguments: argparse.Namespace) -> str:

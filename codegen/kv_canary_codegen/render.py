@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,13 @@ import jinja2
 from kv_canary_codegen import layout, views
 from kv_canary_codegen.checks import explicit_sizes
 from kv_canary_codegen.model import ConstantDef, Kernel, Spec
+from kv_canary_codegen.proofs import (
+    KernelProofs,
+    ProofView,
+    contract_digest,
+    proof_view,
+    source_digest,
+)
 from kv_canary_codegen.search import Search
 from kv_canary_codegen.standard import RuleText, backend_texts
 
@@ -36,9 +43,12 @@ def environment() -> jinja2.Environment:
 class Renderer:
     """Renders one spec."""
 
-    def __init__(self, spec: Spec, spec_name: str) -> None:
+    def __init__(
+        self, spec: Spec, spec_name: str, proofs: Mapping[str, KernelProofs] | None = None
+    ) -> None:
         self.spec = spec
         self.spec_name = spec_name
+        self.proofs = proofs or {}
         self.searches = {kernel.stem: Search(spec, kernel) for kernel in spec.kernels}
         self.written = (
             *views.written_texts(spec, self.searches),
@@ -274,6 +284,17 @@ class Renderer:
             "page.md.jinja",
             kernel.spec_path,
             page=views.page_view(kernel, self.spec, self.written),
+            proof=self._proof(kernel),
+        )
+
+    def _proof(self, kernel: Kernel) -> ProofView | None:
+        proofs = self.proofs.get(kernel.stem)
+        if proofs is None:
+            return None
+        return proof_view(
+            proofs,
+            contract_digest(self.spec, kernel),
+            source_digest(self._kernel(kernel), self._constants()),
         )
 
 

@@ -8,7 +8,7 @@ against something other than itself.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -706,10 +706,10 @@ class Search:
 
     def repair(self, plan: Plan, fixed: frozenset[str]) -> Plan | None:
         """The nearest plan that breaks no written rule and keeps the fixed names as they are."""
-        return self._repaired(plan, fixed, after=-1)
+        return self._repaired(plan, fixed, frozenset())
 
-    def _repaired(self, plan: Plan, fixed: frozenset[str], after: int) -> Plan | None:
-        """Like repair, for the rules that stand after one of them only (-1: for all)."""
+    def _repaired(self, plan: Plan, fixed: frozenset[str], left: frozenset[int]) -> Plan | None:
+        """Like repair, but for some rules that are left as they are."""
         queue = [plan]
         seen = {plan.key()}
         for current in queue:
@@ -721,7 +721,7 @@ class Search:
                 (
                     check
                     for index, check in self._to_check(self.rules, self._rule_readers, call)
-                    if index != after and self._breaks(check, values)
+                    if index not in left and self._breaks(check, values)
                 ),
                 None,
             )
@@ -897,6 +897,9 @@ class Search:
                 if size is not None and size in self.binders:
                     # The size given by hand as it is, and a tensor that differs by one.
                     known = base.sizes[size]
+                    if tensor.optional and known:
+                        # The size given by hand as it is where the tensor is absent.
+                        yield 8, self.call(replace(base, explicit={size: 0}))
                     for extent in (known - 1, known + 1):
                         by_hand = replace(
                             base,
@@ -969,12 +972,27 @@ class Search:
                     continue  # A smaller call breaks this rule alone.
                 broken = self.broken(call)
                 if len(broken) > 1:
-                    changed = self._repaired(changed, fixed, after=index) or changed
+                    changed = self._broken_alone(changed, fixed, index, broken) or changed
                     call = self.call(changed)
                     broken = self.broken(call)
                 if len(broken) == 1:
                     ceiling[0] = min(ceiling[0], self._cost(changed))
                 yield self._cost(changed), call, broken
+
+    def _broken_alone(
+        self, plan: Plan, fixed: frozenset[str], index: int, broken: Sequence[Broken]
+    ) -> Plan | None:
+        """A plan that breaks one rule alone; or, where another says the same, those two."""
+        alone = self._repaired(plan, fixed, frozenset({index}))
+        if alone is not None or len(broken) < 3:
+            return alone
+        for other in broken[1:]:
+            if other.check in self.rules:
+                left = frozenset({index, self.rules.index(other.check)})
+                together = self._repaired(plan, fixed, left)
+                if together is not None:
+                    return together
+        return None
 
     def _variations(self, plan: Plan, rule: Rule) -> Iterator[tuple[tuple[str, ...], Plan]]:
         """Plans that differ in one name or extent that a rule reads, from real ones to explicit."""
@@ -1082,8 +1100,8 @@ class Search:
                 plan = replace(plan, scalars={**plan.scalars, name: text})
             else:
                 plan = next(self._set(plan, name, int(text)))
-        keep = -1 if breaks is None else self.rules.index(breaks)
-        plan = self._repaired(plan, frozenset(fixed), after=keep) or plan
+        left = frozenset(() if breaks is None else (self.rules.index(breaks),))
+        plan = self._repaired(plan, frozenset(fixed), left) or plan
         return self.call(plan)
 
     def shapes(self) -> list[tuple[str, Plan]]:

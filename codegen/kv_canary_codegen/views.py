@@ -214,12 +214,13 @@ def access_view(access: MemoryAccess, wide: frozenset[str]) -> AccessView:
         index = access.indices[axis]
         extent = printer.show(tensor.extent(axis))
         reached = width is not None and axis == tensor.type.rank - 1
-        end = f"{index} + {width} <=" if reached else f"{index} <"
+        # From the extent the width is taken, which no number of a caller's can make wrap.
+        end = f"<= {extent} - {width}" if reached else f"< {extent}"
         guards.append(
             GuardView(
                 name=guard,
                 statement=layout.statement(
-                    f"{guard} = ({index} >= 0) & ({end} {extent})", len(access.indent)
+                    f"{guard} = ({index} >= 0) & ({index} {end})", len(access.indent)
                 ),
                 argument=tensor.path,
                 index=index,

@@ -477,14 +477,16 @@ BREAKING: list[Any] = [
     pytest.param(
         "plan.bs_within_block",
         {
+            "write_plan_out.write_offsets": T((4098,), "int64"),
+            "write_plan_out.write_seed_slot_indices": T((4097,), "int64"),
             "req_pool_indices": T((4097,), "int64"),
             "prefix_lens": T((4097,), "int64"),
             "extend_seq_lens": T((4097,), "int64"),
         },
         "kv-canary: launch_canary_plan_kernels supports at most bs=4096 reqs per launch, got "
         "bs=4097. Bump _PLAN_BS_BLOCK_SIZE if real workloads need this.",
-        ["plan_offsets.bs_range", "plan_offsets.bs_within_write_req_capacity"],
-        id="plan.bs_within_block-also-plan_offsets.bs_range-plan_offsets.bs_within_write_req_capacity",
+        ["plan_offsets.bs_range"],
+        id="plan.bs_within_block-also-plan_offsets.bs_range",
     ),
     pytest.param(
         "plan.verify_capacity_matches_plan",
@@ -970,22 +972,22 @@ BREAKING: list[Any] = [
     pytest.param(
         "plan.req_to_verify_expected_tokens.row_length",
         {
-            "req_to_verify_expected_tokens": T((0, 1), "int32"),
+            "req_to_verify_expected_tokens": T((1, 1), "int32"),
             "req_to_verify_expected_tokens_valid_lens": T((1,), "int64"),
-            "token_rows": 1,
+            "token_rows": 0,
         },
-        "kv-canary: req_to_verify_expected_tokens shape[0] must be 1, got 0",
+        "kv-canary: req_to_verify_expected_tokens shape[0] must be 0, got 1",
         [],
         id="plan.req_to_verify_expected_tokens.row_length",
     ),
     pytest.param(
         "plan.req_to_verify_expected_tokens.column_length",
         {
-            "req_to_verify_expected_tokens": T((1, 0), "int32"),
+            "req_to_verify_expected_tokens": T((1, 1), "int32"),
             "req_to_verify_expected_tokens_valid_lens": T((1,), "int64"),
-            "token_columns": 1,
+            "token_columns": 0,
         },
-        "kv-canary: req_to_verify_expected_tokens shape[1] must be 1, got 0",
+        "kv-canary: req_to_verify_expected_tokens shape[1] must be 0, got 1",
         [],
         id="plan.req_to_verify_expected_tokens.column_length",
     ),

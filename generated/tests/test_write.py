@@ -991,8 +991,8 @@ BREAKING: list[Any] = [
     ),
     pytest.param(
         "write.context.workspace.length",
-        {"context.workspace": T((0,), "int64"), "workspace_len": 1},
-        "kv-canary: workspace length must be 1, got 0",
+        {"context.workspace": T((1,), "int64"), "workspace_len": 0},
+        "kv-canary: workspace length must be 0, got 1",
         [],
         id="write.context.workspace.length",
     ),

@@ -6,12 +6,13 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from kv_canary_codegen.model import Spec
 from kv_canary_codegen.parse import read_spec
+from kv_canary_codegen.proofs import FOLDER, read_proofs, text_of
 from kv_canary_codegen.source import SpecError, nearest
 from kv_canary_codegen.write import CommandError
 
@@ -55,11 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--write-tests", type=Path, default=None, metavar="DIR",
         help="write a test for each counterexample",
     )  # fmt: skip
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write what is proved into proofs/ beside the spec, from where pages show it",
+    )
     parser.add_argument("--no-cache", action="store_true", help="prove all of it anew")
     parser.add_argument("--cache", type=Path, default=None, help="where results are kept")
     parser.add_argument(
         "--workers", type=int, default=None, help="processes; as many as there are cores without"
     )
+    parser.add_argument("--quiet", action="store_true", help="say nothing while it works")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,6 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
     output = arguments.out or folder / spec.project.output
     stems = _chosen(spec, arguments.kernels)
     parts = tuple(arguments.only or PARTS)
+    if arguments.record and set(parts) != set(PARTS):
+        raise ProveError(
+            place="--record",
+            rule="what is recorded is everything about a kernel",
+            found=f"--only {' '.join(parts)}",
+            wanted="no --only",
+            fix="prove --record",
+        )
     report = report_of(
         spec,
         folder,
@@ -99,6 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         cache_folder=None if arguments.no_cache else arguments.cache,
         keep=not arguments.no_cache,
         workers=arguments.workers or min(MOST_WORKERS, os.cpu_count() or 1),
+        said=None if arguments.quiet else _Progress(),
     )
     if arguments.json:
         print(as_json(report))
@@ -107,7 +123,60 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_tests is not None:
         for path in write_tests(report, arguments.write_tests, folder, output):
             print(f"wrote {path}", file=sys.stderr)
+    if arguments.record:
+        _record(report, spec, folder, output, stems)
     return REFUTED if report.failures else PROVED
+
+
+class _Progress:
+    """Says on a terminal's error stream, or now and then elsewhere, how far the work is."""
+
+    def __init__(self) -> None:
+        self.start = self.last = time.monotonic()
+
+    def __call__(self, done: int, count: int) -> None:
+        now = time.monotonic()
+        if now - self.last < (1 if sys.stderr.isatty() else 30):
+            return
+        self.last = now
+        seconds = now - self.start
+        end = "\r" if sys.stderr.isatty() else "\n"
+        print(f"prove: {done} of {count} variants, {seconds:.0f} s", end=end, file=sys.stderr)
+
+
+def _record(report: Any, spec: Spec, folder: Path, output: Path, stems: Sequence[str]) -> None:
+    """Write the files of proofs; none of a run in which something was not proved."""
+    from kv_canary_codegen.prove.reasons import read_reasons
+    from kv_canary_codegen.prove.record import recorded
+
+    if report.failures:
+        print("prove: nothing is recorded, since not everything is proved", file=sys.stderr)
+        return
+    kept = read_reasons(folder).kept
+    contracts = {contract.kernel: contract for contract in report.contracts}
+    texts = {
+        folder / FOLDER / f"{kernel.stem}.json": text_of(
+            recorded(
+                spec,
+                output,
+                kernel,
+                kept,
+                contracts[kernel.stem],
+                tuple(v for v in report.variants if v.stem == kernel.stem),
+            )
+        )
+        for kernel in spec.kernels
+        if kernel.stem in stems
+    }
+    (folder / FOLDER).mkdir(exist_ok=True)
+    for path, text in texts.items():
+        staged = path.with_suffix(f".{os.getpid()}")
+        staged.write_text(text, encoding="utf-8")
+        staged.replace(path)
+    for path in sorted((folder / FOLDER).glob("*.json")):
+        if path.stem not in {kernel.stem for kernel in spec.kernels}:
+            path.unlink()
+    print(f"recorded {len(texts)} kernels in {folder / FOLDER}; generate shows it", file=sys.stderr)
 
 
 def report_of(
@@ -120,24 +189,28 @@ def report_of(
     cache_folder: Path | None = None,
     keep: bool = True,
     workers: int = 1,
+    said: Callable[[int, int], None] | None = None,
 ) -> Any:
     """Everything that can be said about some kernels.
 
     Args:
         spec: The spec.
-        folder: Its folder, for the reasons that it gives.
+        folder: Its folder, for the reasons that it gives and the proofs beside it.
         output: The generated folder.
         stems: Of the kernels that are looked at.
         parts: rules, contracts, safety.
         cache_folder: Where results are kept; None: in the user's cache.
-        keep: Whether they are kept at all.
+        keep: Whether they are kept at all; if not, neither is what was recorded taken.
         workers: Processes to work in.
+        said: Is told how many variants are done, of how many.
     """
+    from kv_canary_codegen.prove.arguments import variants_of
     from kv_canary_codegen.prove.cache import Cache, default_folder
     from kv_canary_codegen.prove.contracts import checked_chains
-    from kv_canary_codegen.prove.engine import chosen_variants, proved
+    from kv_canary_codegen.prove.engine import proved
     from kv_canary_codegen.prove.lowering import LoweringError
     from kv_canary_codegen.prove.reasons import read_reasons
+    from kv_canary_codegen.prove.record import contract_of, stands, variants_from
     from kv_canary_codegen.prove.report import Report, waived
     from kv_canary_codegen.prove.rules import checked_rules, idle_reasons
     from kv_canary_codegen.search import Search
@@ -145,16 +218,26 @@ def report_of(
     start = time.monotonic()
     reasons = read_reasons(folder)
     cache = Cache((cache_folder or default_folder(spec.project.name)) if keep else None)
+    chosen = [kernel for kernel in spec.kernels if kernel.stem in stems]
+    on_record = read_proofs(folder) if keep else {}
+    standing = {
+        kernel.stem: on_record[kernel.stem]
+        for kernel in chosen
+        if kernel.stem in on_record
+        and stands(on_record[kernel.stem], spec, output, kernel, reasons.kept)
+    }
     contracts = []
     problems: list[str] = []
     if "rules" in parts:
-        for kernel in spec.kernels:
-            if kernel.stem in stems:
-                known = cache.rules(spec, kernel, reasons.kept)
-                if known is None:
-                    known = checked_rules(spec, kernel, Search(spec, kernel), reasons.kept)
-                    cache.keep_rules(spec, kernel, reasons.kept, known)
-                contracts.append(known)
+        for kernel in chosen:
+            if kernel.stem in standing:
+                contracts.append(contract_of(standing[kernel.stem]))
+                continue
+            known = cache.rules(spec, kernel, reasons.kept)
+            if known is None:
+                known = checked_rules(spec, kernel, Search(spec, kernel), reasons.kept)
+                cache.keep_rules(spec, kernel, reasons.kept, known)
+            contracts.append(known)
         if len(contracts) == len(spec.kernels):
             problems += idle_reasons(contracts, reasons.kept)
     chains = [
@@ -164,17 +247,15 @@ def report_of(
     ]
     variants: tuple[Any, ...] = ()
     if "safety" in parts:
-        jobs = chosen_variants(spec, stems)
+        jobs = [
+            (kernel, variant)
+            for kernel in chosen
+            if kernel.stem not in standing
+            for variant in variants_of(kernel, spec)
+        ]
         try:
-            variants = proved(
-                spec,
-                output,
-                jobs,
-                workers=workers,
-                known=lambda kernel, variant, text: cache.variant(spec, kernel, variant, text),
-                keep=lambda kernel, variant, text, result: cache.keep_variant(
-                    spec, kernel, variant, text, result
-                ),
+            fresh = proved(
+                spec, output, jobs, workers=workers, cache=cache, said=said or (lambda *_: None)
             )
         except LoweringError as error:
             raise ProveError(
@@ -184,13 +265,23 @@ def report_of(
                 wanted="a Triton that can be imported, and a generated folder that is whole",
                 fix="install triton, and run generate",
             ) from error
-        variants, unused = waived(variants, reasons.waivers)
+        found = [
+            result
+            for kernel in chosen
+            for result in (
+                variants_from(standing[kernel.stem], spec, kernel)
+                if kernel.stem in standing
+                else (result for result in fresh if result.stem == kernel.stem)
+            )
+        ]
+        variants, unused = waived(found, reasons.waivers)
         problems += unused if len(stems) == len(spec.kernels) else ()
     return Report(
         variants=variants,
         contracts=tuple(contracts),
         chains=tuple(chains),
         problems=tuple(problems),
+        recorded=tuple(standing),
         seconds=time.monotonic() - start,
     )
 

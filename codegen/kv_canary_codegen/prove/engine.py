@@ -4,71 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
 from kv_canary_codegen.model import Kernel, Spec
+from kv_canary_codegen.proofs import digest
 from kv_canary_codegen.prove import ir
 from kv_canary_codegen.prove.arguments import Arguments, Variant, classes_of, variants_of
-from kv_canary_codegen.prove.counterexample import Counterexample, Refuter
+from kv_canary_codegen.prove.cache import Cache
+from kv_canary_codegen.prove.counterexample import Refuter
 from kv_canary_codegen.prove.logic import NotModelledError
-from kv_canary_codegen.prove.lowering import lowered
+from kv_canary_codegen.prove.lowering import Lowered, lowered
+from kv_canary_codegen.prove.results import AccessResult, VariantResult
 from kv_canary_codegen.prove.safety import Judge, Judged, Status
 from kv_canary_codegen.prove.solver import Solver
 from kv_canary_codegen.prove.walk import Walk
 
 MEMORY_BITS = 63
 """A tensor takes fewer bytes than two to this: what torch can count."""
+BATCH = 8
+"""Variants that are compiled and judged before another process may take over."""
 _ALIGNED = re.compile(r" \{tt\.divisibility = [^}]*\}|, tt\.divisibility = [^,}]*")
 Place = tuple[str, str, tuple[str, ...], int | None, str]
 """An access over all variants: stem, kind, arguments, line, source."""
 _ACCESS = re.compile(r"^\s*(?:%[^=]*= )?\"?(?:tt\.(?:load|store|atomic_\w+)|tt\.descriptor_\w+)\b")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessResult:
-    """One row of the table."""
-
-    number: int
-    """Its place among the accesses of its variant, in the IR's order."""
-    kind: str
-    arguments: tuple[str, ...]
-    line: int | None
-    """In the kernel's generated file."""
-    source: str
-    """That line."""
-    status: Status
-    reason: str
-    """Why it is not proved."""
-    remark: str
-    """What may wrap before the index is compared, which is safe and perhaps not meant."""
-    counterexample: Counterexample | None = None
-    waiver: str = ""
-    """The spec's sentence for leaving it unproved."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantResult:
-    """The accesses of one variant."""
-
-    stem: str
-    variant: str
-    accesses: tuple[AccessResult, ...]
-    in_text: int
-    """Accesses that the IR's text holds, counted by themselves."""
-    not_modelled: tuple[tuple[str, int], ...]
-    """Operations whose results are unknown here."""
-    notes: tuple[str, ...]
-    """Parameters, sizes and rules that the solver was not told."""
-    questions: int
-    error: str = ""
-    """Why there is no IR, if there is none."""
-
-    def count(self, status: Status) -> int:
-        """How many accesses have a status."""
-        return sum(access.status is status for access in self.accesses)
 
 
 @dataclass(slots=True)
@@ -126,6 +88,18 @@ def proved_variant(
         refute: Whether one is looked for at all.
     """
     module = ir.parse(text)
+    if _impossible(spec, kernel, variant):
+        return VariantResult(
+            stem=kernel.stem,
+            variant=variant.name,
+            accesses=(),
+            in_text=0,
+            not_modelled=(),
+            notes=(),
+            questions=1,
+            ir=digest(text),
+            impossible=True,
+        )
     analysis = _analysis(spec, kernel, variant, module, MEMORY_BITS, answers)
     refuter = Refuter(spec, kernel, output, analysis.arguments, analysis.walk, analysis.solver)
     results: list[AccessResult] = []
@@ -156,7 +130,18 @@ def proved_variant(
         not_modelled=tuple(sorted(analysis.walk.not_modelled.items())),
         notes=tuple(dict.fromkeys(analysis.arguments.notes)),
         questions=analysis.solver.asked,
+        ir=digest(text),
     )
+
+
+def _impossible(spec: Spec, kernel: Kernel, variant: Variant) -> bool:
+    """Whether no call that the rules allow takes a variant.
+
+    Its accesses would be proved from the contradiction. Said by itself, it can be counted: a prover
+    that took the rules for contradictory would show here, not as proofs.
+    """
+    arguments = Arguments(kernel, spec, variant, MEMORY_BITS)
+    return Solver(arguments.arithmetic.linear, arguments.arithmetic.exact).contradictory()
 
 
 def _source(judged: Judged, kernel: Kernel) -> tuple[int | None, str]:
@@ -190,8 +175,8 @@ def proved(
     *,
     refute: bool = True,
     workers: int = 1,
-    known: Callable[[Kernel, Variant, str], VariantResult | None] = lambda *_: None,
-    keep: Callable[[Kernel, Variant, str, VariantResult], None] = lambda *_: None,
+    cache: Cache | None = None,
+    said: Callable[[int, int], None] = lambda done, count: None,
 ) -> tuple[VariantResult, ...]:
     """Judge variants, each from the IR that it compiles to.
 
@@ -201,56 +186,51 @@ def proved(
         jobs: What to judge.
         refute: Whether to look for counterexamples.
         workers: Processes to work in; with 1, this one.
-        known: Gives a result that stands already, by the IR's text.
-        keep: Is given each new result.
+        cache: Holds results that stand, and is given new ones as soon as there are any.
+        said: Is told how many variants are done, of how many.
+
+    Raises:
+        LoweringError: Triton is missing or cannot be used.
     """
-    texts = lowered(spec, output, jobs)
+    cache = cache or Cache(None)
     found: dict[int, VariantResult] = {}
-    waiting: dict[str, list[int]] = {}
-    same: dict[tuple[object, ...], int] = {}
-    repeats: dict[int, int] = {}
-    for number, ((kernel, variant), result) in enumerate(zip(jobs, texts, strict=True)):
-        if result.error:
-            found[number] = _without_text(kernel, variant, result.error)
-            continue
-        key = (kernel.stem, variant.given, classes_of(kernel, variant), _bare(result.text))
-        before = known(kernel, variant, result.text)
+    for number, (kernel, variant) in enumerate(jobs):
+        before = cache.by_source(spec, output, kernel, variant)
         if before is not None:
             found[number] = before
-        elif key in same:
-            # Variants may differ in hints alone.
-            repeats[number] = same[key]
-        else:
-            same[key] = number
-            waiting.setdefault(kernel.stem, []).append(number)
-    batches = [
-        tuple(numbers[start::workers])
-        for numbers in waiting.values()
-        for start in range(min(workers, len(numbers)))
-    ]
-    requests = [
-        _Batch(
-            spec=spec,
-            output=output,
-            jobs=tuple((*jobs[number], texts[number].text) for number in batch),
-            refute=refute,
-        )
-        for batch in batches
-    ]
-    if workers > 1 and len(requests) > 1:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            answers = list(pool.map(_judged_batch, requests))
+    batches = _batches(jobs, [number for number in range(len(jobs)) if number not in found])
+    start = (spec, output, refute, cache)
+
+    def take(batch: tuple[int, ...], results: tuple[VariantResult, ...]) -> None:
+        found.update(zip(batch, results, strict=True))
+        said(len(found), len(jobs))
+
+    if workers > 1 and len(batches) > 1:
+        with ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=_begin, initargs=start
+        ) as pool:
+            running = {
+                pool.submit(_work, tuple(jobs[number] for number in batch)): batch
+                for batch in batches
+            }
+            for done in as_completed(running):
+                take(running[done], done.result())
     else:
-        answers = [_judged_batch(request) for request in requests]
-    for batch, results in zip(batches, answers, strict=True):
-        for number, judged in zip(batch, results, strict=True):
-            found[number] = judged
-            keep(*jobs[number], texts[number].text, judged)
-    for number, first in repeats.items():
-        kernel, variant = jobs[number]
-        found[number] = replace(found[first], variant=variant.name, questions=0)
-        keep(kernel, variant, texts[number].text, found[number])
+        worker = _Worker(*start)
+        for batch in batches:
+            take(batch, worker.judged(tuple(jobs[number] for number in batch)))
     return tuple(found[number] for number in range(len(jobs)))
+
+
+def _batches(
+    jobs: Sequence[tuple[Kernel, Variant]], numbers: Iterable[int]
+) -> list[tuple[int, ...]]:
+    """Neighbours of one kernel together, since they share most questions; long ones first."""
+    found: list[tuple[int, ...]] = []
+    for _, group in groupby(numbers, key=lambda number: jobs[number][0].stem):
+        same = tuple(group)
+        found += [same[at : at + BATCH] for at in range(0, len(same), BATCH)]
+    return sorted(found, key=lambda batch: -len(jobs[batch[0]][0].body.lines))
 
 
 def _bare(text: str) -> str:
@@ -258,33 +238,59 @@ def _bare(text: str) -> str:
     return _ALIGNED.sub("", text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Batch:
-    """Variants that one process judges, one after the other: they share most questions."""
+@dataclass(slots=True)
+class _Worker:
+    """Judges variants, and remembers what it asked the solver."""
 
     spec: Spec
     output: Path
-    jobs: tuple[tuple[Kernel, Variant, str], ...]
     refute: bool
+    cache: Cache
+    answers: dict[str, str] = field(default_factory=dict)
+    tried: set[Place] = field(default_factory=set)
+    alike: dict[tuple[object, ...], VariantResult] = field(default_factory=dict)
+    _kept: int = 0
 
+    def judged(self, jobs: Sequence[tuple[Kernel, Variant]]) -> tuple[VariantResult, ...]:
+        """Results of some variants."""
+        if not self.answers:
+            self.answers.update(self.cache.answers())
+            self._kept = len(self.answers)
+        found = []
+        for (kernel, variant), text in zip(
+            jobs, lowered(self.spec, self.output, jobs), strict=True
+        ):
+            result = self._judged(kernel, variant, text)
+            self.cache.keep(self.spec, self.output, kernel, variant, result)
+            found.append(result)
+        new = list(self.answers.items())[self._kept :]
+        self.cache.keep_answers(new)
+        self._kept = len(self.answers)
+        return tuple(found)
 
-def _judged_batch(batch: _Batch) -> tuple[VariantResult, ...]:
-    answers: dict[str, str] = {}
-    tried: set[Place] = set()
-    found = []
-    for kernel, variant, text in batch.jobs:
+    def _judged(self, kernel: Kernel, variant: Variant, lowered: Lowered) -> VariantResult:
+        if lowered.error:
+            return without_text(kernel, variant, lowered.error)
+        text = lowered.text
+        ir_digest = digest(text)
+        before = self.cache.by_ir(self.spec, kernel, variant, ir_digest)
+        if before is not None:
+            return before
+        key = (kernel.stem, variant.given, classes_of(kernel, variant), _bare(text))
+        if key in self.alike:
+            # Variants may differ in hints alone.
+            known = self.alike[key]
+            return replace(known, variant=variant.name, ir=ir_digest, questions=0)
         try:
-            found.append(
-                proved_variant(
-                    batch.spec,
-                    kernel,
-                    variant,
-                    text,
-                    batch.output,
-                    answers,
-                    tried,
-                    refute=batch.refute,
-                )
+            result = proved_variant(
+                self.spec,
+                kernel,
+                variant,
+                text,
+                self.output,
+                self.answers,
+                self.tried,
+                refute=self.refute,
             )
         except (
             ir.IrError,
@@ -296,11 +302,24 @@ def _judged_batch(batch: _Batch) -> tuple[VariantResult, ...]:
         ) as error:
             # Nothing is fine that could not be looked at.
             reason = f"the prover failed: {type(error).__name__}: {error}"
-            found.append(_without_text(kernel, variant, reason, text))
-    return tuple(found)
+            return without_text(kernel, variant, reason, text)
+        self.alike[key] = result
+        return result
 
 
-def _without_text(kernel: Kernel, variant: Variant, error: str, text: str = "") -> VariantResult:
+_worker: list[_Worker] = []
+"""Of a process of a pool, the one that it works with."""
+
+
+def _begin(spec: Spec, output: Path, refute: bool, cache: Cache) -> None:
+    _worker[:] = [_Worker(spec, output, refute, cache)]
+
+
+def _work(jobs: tuple[tuple[Kernel, Variant], ...]) -> tuple[VariantResult, ...]:
+    return _worker[0].judged(jobs)
+
+
+def without_text(kernel: Kernel, variant: Variant, error: str, text: str = "") -> VariantResult:
     """A variant of which nothing is known: each access that its text has is unproved."""
     count = accesses_in(text)
     return VariantResult(
@@ -317,5 +336,6 @@ def _without_text(kernel: Kernel, variant: Variant, error: str, text: str = "") 
         not_modelled=(),
         notes=(),
         questions=0,
+        ir=digest(text),
         error=error,
     )  # fmt: skip

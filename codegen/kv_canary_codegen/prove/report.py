@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kv_canary_codegen.prove.contracts import ChainResult
-from kv_canary_codegen.prove.engine import AccessResult, VariantResult
 from kv_canary_codegen.prove.replay import GivenNumber, GivenTensor
+from kv_canary_codegen.prove.results import AccessResult, VariantResult
 from kv_canary_codegen.prove.rules import ContractResult, Verdict
 from kv_canary_codegen.prove.safety import Status
 
@@ -28,6 +28,8 @@ class Report:
     chains: tuple[ChainResult, ...]
     problems: tuple[str, ...]
     """About the reasons that the spec gives."""
+    recorded: tuple[str, ...]
+    """Kernels of which the proofs beside the spec stand, so that nothing was asked anew."""
     seconds: float
 
     @property
@@ -161,6 +163,11 @@ def _safety_lines(report: Report, every_access: bool) -> Iterator[str]:
         texts[2] += "*" if starred else ""
         texts[4] = str(numbers[4] - waivers)
         yield "  ".join([f"{stem:>22}", *(f"{text:>9}" for text in texts)])
+    impossible = sum(variant.impossible for variant in report.variants)
+    if impossible:
+        yield f"  {impossible} of the variants are taken by no call that the rules allow"
+    if report.recorded:
+        yield f"  as recorded beside the spec, and unchanged since: {', '.join(report.recorded)}"
     if remarked:
         yield "  * inside their tensors; of some, an index may wrap before it is compared (--all)"
     for variant in report.variants:

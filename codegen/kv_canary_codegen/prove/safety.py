@@ -18,7 +18,7 @@ from typing import Any
 import z3
 
 from kv_canary_codegen.prove.arguments import Arguments, Extents
-from kv_canary_codegen.prove.solver import Answer, Solver
+from kv_canary_codegen.prove.solver import Answer, Solver, is_small
 from kv_canary_codegen.prove.values import Index, Opaque, Pointer, Term, bounds
 from kv_canary_codegen.prove.walk import MemoryUse, Walk
 
@@ -98,13 +98,13 @@ class Judge:
             if extents is None:
                 reasons.append(f"nothing is known of {argument}")
                 continue
-            way, reason, remark = self._shown(
-                [*active, condition], extents, offset, pointer.element
-            )
+            here = [*active, condition]
+            way, reason = self._shown(here, extents, offset, pointer.element)
             ways.append(way)
-            remarks += [remark] if remark else []
             if reason:
                 reasons.append(reason)
+            else:
+                remarks += self._remarks(use, argument, here, offset)
         return Judged(
             use=use,
             status=Status.UNPROVED if reasons else Status.PROVED,
@@ -116,8 +116,10 @@ class Judge:
 
     def _shown(
         self, active: Sequence[Z3], extents: Extents, offset: Term, element: str
-    ) -> tuple[Way, str, str]:
-        """One way to a tensor: first with indices taken as they are, then with all that is known.
+    ) -> tuple[Way, str]:
+        """One way to a tensor, and why it is not shown to be safe.
+
+        Asked first with indices taken as they are, then with all that is known.
 
         Note [Indices taken as they are]
         An index that the mask keeps within a dimension is any number within it, however it came
@@ -135,11 +137,8 @@ class Judge:
                 offset=offset,
                 outside=z3.BoolVal(False),
             )
-            return way, "", self._remark(active, offset)
-        way, reason, remark = self._way(active, extents, offset, element, near=True)
-        if reason:
-            way, reason, remark = self._way(active, extents, offset, element)
-        return way, reason, remark
+            return way, ""
+        return self._way(active, extents, offset, element, near=False)
 
     def _known(self, active: Sequence[Z3], extents: Extents, offset: Term, element: str) -> bool:
         """Whether the same was shown before, in whatever variant."""
@@ -147,9 +146,8 @@ class Judge:
 
     def _ask(self, active: Sequence[Z3], extents: Extents, offset: Term, element: str) -> bool:
         """Whether it can be shown; if so, it is remembered."""
-        far = self.solver.far
-        _, reason, _ = self._way(active, extents, offset, element, near=True)
-        if not reason and self.solver.far == far:
+        _, reason = self._way(active, extents, offset, element, near=True)
+        if not reason:
             self.solver.answers[self._key(active, extents, offset, element)] = ""
         return not reason
 
@@ -195,35 +193,35 @@ class Judge:
         offset: Term,
         element: str,
         *,
-        near: bool = False,
-    ) -> tuple[Way, str, str]:
-        """What has to hold where one tensor is reached; why it is not shown; and a remark."""
+        near: bool,
+    ) -> tuple[Way, str]:
+        """What has to hold where one tensor is reached, and why it is not shown."""
         width = _width(element)
         outside, end = self._outside(extents, offset.z, width)
         way = Way(
             hypotheses=tuple(active), argument=extents.identifier, offset=offset, outside=outside
         )
         if end is None:
-            return way, f"elements of {element} in a tensor of {extents.itemsize} bytes each", ""
+            return way, f"elements of {element} in a tensor of {extents.itemsize} bytes each"
         shown = [*active]
         for conditions, term in self._address(active, offset, extents, near=near):
             where = z3.And(True, *conditions)
-            self._explain_product(shown, where, term, extents)
+            self._explain_product(shown, where, term, extents, near=near)
             if term.raw is None:
                 continue
             goal = z3.Implies(where, _fits(term))
-            answer = self.solver.follows(shown, goal)
+            answer = self.solver.follows(shown, goal, near=near)
             if answer is Answer.NO:
-                return way, f"`{term.label}` of {term.bits} bits may wrap in its address", ""
+                return way, f"`{term.label}` of {term.bits} bits may wrap in its address"
             if answer is Answer.UNKNOWN:
-                return way, f"`{term.label}` of {term.bits} bits: {self.solver.reason}", ""
+                return way, f"`{term.label}` of {term.bits} bits: {self.solver.reason}"
             shown.append(goal)
-        answer = self.solver.follows(shown, z3.Not(outside))
+        answer = self.solver.follows(shown, z3.Not(outside), near=near)
         if answer is Answer.NO:
-            return way, f"the index may lie outside {extents.path}", ""
+            return way, f"the index may lie outside {extents.path}"
         if answer is Answer.UNKNOWN:
-            return way, self.solver.reason, ""
-        return way, "", self._remark(shown, offset)
+            return way, self.solver.reason
+        return way, ""
 
     def _address(
         self, active: Sequence[Z3], offset: Term, extents: Extents, *, near: bool
@@ -261,14 +259,19 @@ class Judge:
         visit(offset, ())
         return found
 
-    def _remark(self, shown: Sequence[Z3], offset: Term) -> str:
-        """Whether an index may have wrapped before it was compared."""
+    def _remarks(
+        self, use: MemoryUse, argument: str, active: Sequence[Z3], offset: Term
+    ) -> list[str]:
+        """Whether an index may have wrapped before it was compared; asked once for each line."""
         operations = [(z3.And(True, *conditions), term) for conditions, term in _may_wrap(offset)]
-        goal = z3.And(True, *(z3.Implies(where, _fits(term)) for where, term in operations))
-        if self._holds(shown, z3.BoolVal(True), goal):
-            return ""
         names = dict.fromkeys(f"`{term.label}` of {term.bits} bits" for _, term in operations)
-        return f"{' or '.join(names)} may wrap before the index is compared"
+        said = f"{' or '.join(names)} may wrap before the index is compared"
+        key = f"access:remark:{use.operation.place}:{use.kind}:{argument}:{said}"
+        if use.operation.place is None or key not in self.solver.answers:
+            goal = z3.And(True, *(z3.Implies(where, _fits(term)) for where, term in operations))
+            fits = self._holds(active, z3.BoolVal(True), goal)
+            self.solver.answers[key] = "" if fits else said
+        return [self.solver.answers[key]] if self.solver.answers[key] else []
 
     def _outside(self, extents: Extents, offset: Z3, width: int) -> tuple[Z3, Z3 | None]:
         """That an index is outside, and the end that it is compared with; elements may be wider."""
@@ -281,7 +284,9 @@ class Judge:
         outside = z3.Or(offset < 0, offset >= end, extents.empty)
         return outside, end
 
-    def _explain_product(self, shown: list[Z3], where: Z3, term: Term, extents: Extents) -> None:
+    def _explain_product(
+        self, shown: list[Z3], where: Z3, term: Term, extents: Extents, *, near: bool
+    ) -> None:
         """Add what follows for a product when one factor is an index and the other an extent.
 
         With `0 <= row < rows`, `row * columns` lies between 0 and `rows * columns - columns`.
@@ -295,7 +300,7 @@ class Judge:
                 before, after = extents.sizes[axis - 1], extents.sizes[axis]
                 if extents.strides is None and extent.z.eq(extents.dims[axis]):
                     below = z3.And(index.z >= 0, index.z < before)
-                    if self._holds(shown, where, below):
+                    if self._holds(shown, where, below, near=near):
                         step = extents.dims[axis]
                         lemma = z3.And(raw >= 0, raw + step <= after)
                         shown.append(z3.Implies(z3.And(where, step >= 0), lemma))
@@ -303,7 +308,7 @@ class Judge:
             for axis, stride in enumerate(extents.strides or ()):
                 if extent.z.eq(stride):
                     below = z3.And(index.z >= 0, index.z < extents.dims[axis])
-                    if self._holds(shown, where, below):
+                    if self._holds(shown, where, below, near=near):
                         lemma = z3.And(raw >= 0, raw <= extents.spans[axis])
                         shown.append(z3.Implies(where, lemma))
                         if len(extents.strides or ()) > 1:
@@ -312,20 +317,22 @@ class Judge:
                         return
         if term.raw is None or z3.is_int_value(left.z) or z3.is_int_value(right.z):
             return
-        if self._below_another(shown, where, raw, left, right):
+        if self._below_another(shown, where, raw, left, right, near=near):
             return
-        if not self._holds(shown, where, z3.And(left.z >= 0, right.z >= 0)):
+        if not self._holds(shown, where, z3.And(left.z >= 0, right.z >= 0), near=near):
             return
         for left_bits, right_bits in HALVES:
             small = z3.And(
                 left.z >= 0, left.z <= 1 << left_bits, right.z >= 0, right.z <= 1 << right_bits
             )
-            if self._holds(shown, where, small):
+            if self._holds(shown, where, small, near=near):
                 lemma = z3.And(raw >= 0, raw <= 1 << (left_bits + right_bits))
                 shown.append(z3.Implies(where, lemma))
                 return
 
-    def _below_another(self, shown: list[Z3], where: Z3, raw: Z3, left: Term, right: Term) -> bool:
+    def _below_another(
+        self, shown: list[Z3], where: Z3, raw: Z3, left: Term, right: Term, *, near: bool
+    ) -> bool:
         """Add that a product is below a known one, when a factor is below and the other no larger.
 
         With `0 <= a < m` and `0 <= b <= c`, `a * b` is at least 0 and at most `m * c - c`. Asked
@@ -341,7 +348,7 @@ class Judge:
                     if not m.z.eq(divisor.z):
                         continue
                     below = z3.And(a.z >= 0, a.z < m.z, b.z >= 0, b.z <= c.z)
-                    if self._holds(shown, where, below):
+                    if self._holds(shown, where, below, near=near):
                         lemma = z3.And(raw >= 0, raw + c.z <= z3.Int(product))
                         shown.append(z3.Implies(where, lemma))
                         return True
@@ -367,7 +374,7 @@ def _taken(active: Sequence[Z3], offset: Term, extents: Extents) -> tuple[tuple[
     simple = [
         atom
         for atom in (z3.substitute(atom, *kept.pairs) if kept.pairs else atom for atom in atoms)
-        if _is_small(atom) and named & set(_names(atom))
+        if is_small(atom) and named & set(_names(atom))
     ]
     return (*simple, *kept.bounds), place
 
@@ -395,7 +402,10 @@ class _Kept:
             left, right = atom.children()
             if z3.is_gt(atom) or z3.is_ge(atom):
                 left, right = right, left
-            if (z3.is_lt(atom) or z3.is_gt(atom)) and right.get_id() in dims:
+            strictly = z3.is_lt(atom) or z3.is_gt(atom)
+            if strictly and right.get_id() in dims:
+                below.add(left.get_id())
+            if (strictly or z3.is_le(atom) or z3.is_ge(atom)) and _is_shorter(right, dims):
                 below.add(left.get_id())
             if z3.is_int_value(left) and z3.is_le(atom) | z3.is_ge(atom) and left.as_long() == 0:
                 not_negative.add(right.get_id())
@@ -414,6 +424,7 @@ class _Kept:
         least = term.low is not None and term.low >= 0
         if number in self.below and (number in self.not_negative or least):
             if z3.is_const(term.z):
+                self.bounds.append(term.z >= 0)
                 return Term(term.z, bits=term.bits, low=term.low, high=term.high)
             index = z3.Int(f"index{len(self.pairs)}")
             self.pairs.append((term.z, index))
@@ -442,17 +453,14 @@ class _Kept:
         )
 
 
-SMALL = 48
-"""Parts of a condition that is looked at when indices are taken as they are."""
-
-
-def _is_small(term: Z3) -> bool:
-    count = 0
-    stack = [term]
-    while stack and count <= SMALL:
-        count += 1
-        stack.extend(stack.pop().children())
-    return count <= SMALL
+def _is_shorter(term: Z3, dims: set[int]) -> bool:
+    """Whether a term is a dimension less a number."""
+    if not (z3.is_sub(term) or z3.is_add(term)) or term.num_args() != 2:
+        return False
+    dim, number = term.children()
+    if dim.get_id() not in dims or not z3.is_int_value(number):
+        return False
+    return bool((number.as_long() > 0) == z3.is_sub(term) and number.as_long() != 0)
 
 
 def _names(term: Z3) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ STEPS = 4_000_000
 SECONDS = 20
 NEAR_HOPS = 2
 """How far away facts are taken in at first: most questions need no more, and are quicker so."""
+SMALL = 48
+"""Parts of the largest fact that is taken in then."""
 
 
 class Answer(Enum):
@@ -44,13 +46,12 @@ class Solver:
     answers: MutableMapping[str, str] = field(default_factory=dict)
     """By a digest of the question."""
     asked: int = 0
-    far: int = 0
-    """Answers that facts from far away were needed for."""
     reason: str = ""
     """Why the last answer was UNKNOWN."""
     _answers: dict[frozenset[int], tuple[Sequence[Z3], Answer]] = field(default_factory=dict)
     """Of this solver's own terms, which it holds so that their numbers stay theirs."""
     _names: dict[int, tuple[Z3, frozenset[str]]] = field(default_factory=dict)
+    _sizes: dict[int, tuple[Z3, bool]] = field(default_factory=dict)
 
     def follows(self, hypotheses: Iterable[Z3], goal: Z3, *, near: bool = False) -> Answer:
         """Whether a goal holds wherever hypotheses and facts do; NO only says: not shown so.
@@ -58,26 +59,27 @@ class Solver:
         Args:
             hypotheses: What holds beside the facts.
             goal: What is asked.
-            near: Whether only the facts that stand nearest are looked at.
+            near: Whether only the facts that stand nearest, and are small, are looked at.
         """
         goal = z3.simplify(goal)
         if z3.is_true(goal):
             return Answer.YES
         terms = [*hypotheses, z3.Not(goal)]
-        facts = self._relevant(terms, self.linear, hops=NEAR_HOPS)
-        answer = self._answer([*terms, *facts])
+        answer = self._answer([*terms, *self._near(terms)])
         if near or answer is Answer.YES:
             return answer
         # What is known of things far away may bear on it too.
-        every = self._relevant(terms, self.linear)
-        answer = self._answer([*terms, *every])
-        self.far += answer is Answer.YES
-        return answer
+        return self._answer([*terms, *self._relevant(terms, self.linear)])
+
+    def contradictory(self) -> bool:
+        """Whether the facts alone cannot all hold."""
+        facts = {fact.get_id(): fact for about in self.linear.values() for fact in about}
+        return self._answer(list(facts.values())) is Answer.YES
 
     def digest(self, terms: Sequence[Z3]) -> str:
         """Of terms and the facts near them, whatever their unknowns are called."""
         solver = z3.Solver()
-        solver.add(*terms, *self._relevant(terms, self.linear, hops=NEAR_HOPS))
+        solver.add(*terms, *self._near(terms))
         return _digest(solver.sexpr())
 
     def _answer(self, terms: Sequence[Z3]) -> Answer:
@@ -124,21 +126,36 @@ class Solver:
         """Names of the unknowns in a term."""
         key = term.get_id()
         if key not in self._names:
-            # An explicit stack: terms are deep.
-            names: set[str] = set()
-            seen: set[int] = set()
+            # An explicit stack, since terms are deep; parts are kept too, since terms share them.
             stack = [term]
             while stack:
-                node = stack.pop()
-                if node.get_id() in seen:
+                node = stack[-1]
+                number = node.get_id()
+                if number in self._names:
+                    stack.pop()
                     continue
-                seen.add(node.get_id())
-                if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-                    names.add(node.decl().name())
+                parts = node.children()
+                missing = [part for part in parts if part.get_id() not in self._names]
+                if missing:
+                    stack.extend(missing)
+                    continue
+                stack.pop()
+                if not parts and z3.is_const(node) and is_unknown(node):
+                    found = frozenset((node.decl().name(),))
                 else:
-                    stack.extend(node.children())
-            self._names[key] = (term, frozenset(names))
+                    found = frozenset().union(*(self._names[part.get_id()][1] for part in parts))
+                self._names[number] = (node, found)
         return self._names[key][1]
+
+    def _near(self, terms: Sequence[Z3]) -> list[Z3]:
+        """Small facts near terms."""
+        return [f for f in self._relevant(terms, self.linear, hops=NEAR_HOPS) if self._small(f)]
+
+    def _small(self, fact: Z3) -> bool:
+        key = fact.get_id()
+        if key not in self._sizes:
+            self._sizes[key] = (fact, is_small(fact))
+        return self._sizes[key][1]
 
     def _relevant(self, terms: Sequence[Z3], *sources: Facts, hops: int | None = None) -> list[Z3]:
         """Facts about what the terms name, and about what those facts name in turn."""
@@ -156,6 +173,21 @@ class Solver:
                         reached |= self.names(fact)
             wanted = sorted(reached - seen)
         return list(found.values())
+
+
+def is_unknown(term: Z3) -> bool:
+    """Whether a term is an unknown, and no number."""
+    return bool(term.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+
+
+def is_small(term: Z3) -> bool:
+    """Whether a term has few parts."""
+    count = 0
+    stack = [term]
+    while stack and count <= SMALL:
+        count += 1
+        stack.extend(stack.pop().children())
+    return count <= SMALL
 
 
 def _solver(seconds: int = SECONDS) -> Z3:

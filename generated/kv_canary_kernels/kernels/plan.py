@@ -362,7 +362,7 @@ def _plan_kernel(
                 if count == TILE_BLOCK:
                     # One request owns the whole tile: its stores are wide.
                     whole_entry_in_range = (tile_start >= 0) & (
-                        tile_start + TILE_BLOCK <= verify_capacity
+                        tile_start <= verify_capacity - TILE_BLOCK
                     )
                     tl.store(
                         tl.multiple_of(
@@ -373,7 +373,7 @@ def _plan_kernel(
                         mask=(tl.full([TILE_BLOCK], 1, tl.int1) & whole_entry_in_range) != 0,
                     )
                     whole_tokens_entry_in_range = (tile_start >= 0) & (
-                        tile_start + TILE_BLOCK <= verify_capacity
+                        tile_start <= verify_capacity - TILE_BLOCK
                     )
                     tl.store(
                         tl.multiple_of(
@@ -384,7 +384,7 @@ def _plan_kernel(
                         mask=(tl.full([TILE_BLOCK], 1, tl.int1) & whole_tokens_entry_in_range) != 0,
                     )
                     whole_positions_entry_in_range = (tile_start >= 0) & (
-                        tile_start + TILE_BLOCK <= verify_capacity
+                        tile_start <= verify_capacity - TILE_BLOCK
                     )
                     tl.store(
                         tl.multiple_of(
@@ -397,7 +397,7 @@ def _plan_kernel(
                         != 0,
                     )
                     whole_previous_entry_in_range = (tile_start >= 0) & (
-                        tile_start + TILE_BLOCK <= verify_capacity
+                        tile_start <= verify_capacity - TILE_BLOCK
                     )
                     tl.store(
                         tl.multiple_of(

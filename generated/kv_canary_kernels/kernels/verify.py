@@ -399,7 +399,7 @@ def _verify_kernel(
             source_0_any = is_hashed & (source_0_words > 0)
             source_0_start_page_in_range = (source_0_page >= 0) & (source_0_page < source_0_pages)
             source_0_start_word_in_range = (source_0_first >= 0) & (
-                source_0_first + READ_BLOCK <= source_0_row_bytes // 8
+                source_0_first <= source_0_row_bytes // 8 - READ_BLOCK
             )
             source_0_next = tl.load(
                 tl.multiple_of(
@@ -423,7 +423,7 @@ def _verify_kernel(
                     source_0_page < source_0_pages
                 )
                 source_0_tensor_word_in_range = (source_0_column >= 0) & (
-                    source_0_column + READ_BLOCK <= source_0_row_bytes // 8
+                    source_0_column <= source_0_row_bytes // 8 - READ_BLOCK
                 )
                 source_0_next = tl.load(
                     tl.multiple_of(
@@ -462,7 +462,7 @@ def _verify_kernel(
             source_1_any = is_hashed & (source_1_words > 0)
             source_1_start_page_in_range = (source_1_page >= 0) & (source_1_page < source_1_pages)
             source_1_start_word_in_range = (source_1_first >= 0) & (
-                source_1_first + READ_BLOCK <= source_1_row_bytes // 8
+                source_1_first <= source_1_row_bytes // 8 - READ_BLOCK
             )
             source_1_next = tl.load(
                 tl.multiple_of(
@@ -486,7 +486,7 @@ def _verify_kernel(
                     source_1_page < source_1_pages
                 )
                 source_1_tensor_word_in_range = (source_1_column >= 0) & (
-                    source_1_column + READ_BLOCK <= source_1_row_bytes // 8
+                    source_1_column <= source_1_row_bytes // 8 - READ_BLOCK
                 )
                 source_1_next = tl.load(
                     tl.multiple_of(
@@ -525,7 +525,7 @@ def _verify_kernel(
             source_2_any = is_hashed & (source_2_words > 0)
             source_2_start_page_in_range = (source_2_page >= 0) & (source_2_page < source_2_pages)
             source_2_start_word_in_range = (source_2_first >= 0) & (
-                source_2_first + READ_BLOCK <= source_2_row_bytes // 8
+                source_2_first <= source_2_row_bytes // 8 - READ_BLOCK
             )
             source_2_next = tl.load(
                 tl.multiple_of(
@@ -549,7 +549,7 @@ def _verify_kernel(
                     source_2_page < source_2_pages
                 )
                 source_2_tensor_word_in_range = (source_2_column >= 0) & (
-                    source_2_column + READ_BLOCK <= source_2_row_bytes // 8
+                    source_2_column <= source_2_row_bytes // 8 - READ_BLOCK
                 )
                 source_2_next = tl.load(
                     tl.multiple_of(
@@ -588,7 +588,7 @@ def _verify_kernel(
             source_3_any = is_hashed & (source_3_words > 0)
             source_3_start_page_in_range = (source_3_page >= 0) & (source_3_page < source_3_pages)
             source_3_start_word_in_range = (source_3_first >= 0) & (
-                source_3_first + READ_BLOCK <= source_3_row_bytes // 8
+                source_3_first <= source_3_row_bytes // 8 - READ_BLOCK
             )
             source_3_next = tl.load(
                 tl.multiple_of(
@@ -612,7 +612,7 @@ def _verify_kernel(
                     source_3_page < source_3_pages
                 )
                 source_3_tensor_word_in_range = (source_3_column >= 0) & (
-                    source_3_column + READ_BLOCK <= source_3_row_bytes // 8
+                    source_3_column <= source_3_row_bytes // 8 - READ_BLOCK
                 )
                 source_3_next = tl.load(
                     tl.multiple_of(

@@ -417,7 +417,7 @@ def _write_kernel(
                     source_0_page < source_0_pages
                 )
                 source_0_start_word_in_range = (source_0_first >= 0) & (
-                    source_0_first + READ_BLOCK <= source_0_row_bytes // 8
+                    source_0_first <= source_0_row_bytes // 8 - READ_BLOCK
                 )
                 source_0_next = tl.load(
                     tl.multiple_of(
@@ -441,7 +441,7 @@ def _write_kernel(
                         source_0_page < source_0_pages
                     )
                     source_0_tensor_word_in_range = (source_0_column >= 0) & (
-                        source_0_column + READ_BLOCK <= source_0_row_bytes // 8
+                        source_0_column <= source_0_row_bytes // 8 - READ_BLOCK
                     )
                     source_0_next = tl.load(
                         tl.multiple_of(
@@ -482,7 +482,7 @@ def _write_kernel(
                     source_1_page < source_1_pages
                 )
                 source_1_start_word_in_range = (source_1_first >= 0) & (
-                    source_1_first + READ_BLOCK <= source_1_row_bytes // 8
+                    source_1_first <= source_1_row_bytes // 8 - READ_BLOCK
                 )
                 source_1_next = tl.load(
                     tl.multiple_of(
@@ -506,7 +506,7 @@ def _write_kernel(
                         source_1_page < source_1_pages
                     )
                     source_1_tensor_word_in_range = (source_1_column >= 0) & (
-                        source_1_column + READ_BLOCK <= source_1_row_bytes // 8
+                        source_1_column <= source_1_row_bytes // 8 - READ_BLOCK
                     )
                     source_1_next = tl.load(
                         tl.multiple_of(
@@ -547,7 +547,7 @@ def _write_kernel(
                     source_2_page < source_2_pages
                 )
                 source_2_start_word_in_range = (source_2_first >= 0) & (
-                    source_2_first + READ_BLOCK <= source_2_row_bytes // 8
+                    source_2_first <= source_2_row_bytes // 8 - READ_BLOCK
                 )
                 source_2_next = tl.load(
                     tl.multiple_of(
@@ -571,7 +571,7 @@ def _write_kernel(
                         source_2_page < source_2_pages
                     )
                     source_2_tensor_word_in_range = (source_2_column >= 0) & (
-                        source_2_column + READ_BLOCK <= source_2_row_bytes // 8
+                        source_2_column <= source_2_row_bytes // 8 - READ_BLOCK
                     )
                     source_2_next = tl.load(
                         tl.multiple_of(
@@ -612,7 +612,7 @@ def _write_kernel(
                     source_3_page < source_3_pages
                 )
                 source_3_start_word_in_range = (source_3_first >= 0) & (
-                    source_3_first + READ_BLOCK <= source_3_row_bytes // 8
+                    source_3_first <= source_3_row_bytes // 8 - READ_BLOCK
                 )
                 source_3_next = tl.load(
                     tl.multiple_of(
@@ -636,7 +636,7 @@ def _write_kernel(
                         source_3_page < source_3_pages
                     )
                     source_3_tensor_word_in_range = (source_3_column >= 0) & (
-                        source_3_column + READ_BLOCK <= source_3_row_bytes // 8
+                        source_3_column <= source_3_row_bytes // 8 - READ_BLOCK
                     )
                     source_3_next = tl.load(
                         tl.multiple_of(
@@ -1374,7 +1374,7 @@ def _write_kernel(
                                     source_0_page < source_0_pages
                                 )
                                 source_0_start_word_in_range = (source_0_first >= 0) & (
-                                    source_0_first + READ_BLOCK <= source_0_row_bytes // 8
+                                    source_0_first <= source_0_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_0_next = tl.load(
                                     tl.multiple_of(
@@ -1404,7 +1404,7 @@ def _write_kernel(
                                         source_0_page < source_0_pages
                                     )
                                     source_0_tensor_word_in_range = (source_0_column >= 0) & (
-                                        source_0_column + READ_BLOCK <= source_0_row_bytes // 8
+                                        source_0_column <= source_0_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_0_next = tl.load(
                                         tl.multiple_of(
@@ -1452,7 +1452,7 @@ def _write_kernel(
                                     source_1_page < source_1_pages
                                 )
                                 source_1_start_word_in_range = (source_1_first >= 0) & (
-                                    source_1_first + READ_BLOCK <= source_1_row_bytes // 8
+                                    source_1_first <= source_1_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_1_next = tl.load(
                                     tl.multiple_of(
@@ -1482,7 +1482,7 @@ def _write_kernel(
                                         source_1_page < source_1_pages
                                     )
                                     source_1_tensor_word_in_range = (source_1_column >= 0) & (
-                                        source_1_column + READ_BLOCK <= source_1_row_bytes // 8
+                                        source_1_column <= source_1_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_1_next = tl.load(
                                         tl.multiple_of(
@@ -1530,7 +1530,7 @@ def _write_kernel(
                                     source_2_page < source_2_pages
                                 )
                                 source_2_start_word_in_range = (source_2_first >= 0) & (
-                                    source_2_first + READ_BLOCK <= source_2_row_bytes // 8
+                                    source_2_first <= source_2_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_2_next = tl.load(
                                     tl.multiple_of(
@@ -1560,7 +1560,7 @@ def _write_kernel(
                                         source_2_page < source_2_pages
                                     )
                                     source_2_tensor_word_in_range = (source_2_column >= 0) & (
-                                        source_2_column + READ_BLOCK <= source_2_row_bytes // 8
+                                        source_2_column <= source_2_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_2_next = tl.load(
                                         tl.multiple_of(
@@ -1608,7 +1608,7 @@ def _write_kernel(
                                     source_3_page < source_3_pages
                                 )
                                 source_3_start_word_in_range = (source_3_first >= 0) & (
-                                    source_3_first + READ_BLOCK <= source_3_row_bytes // 8
+                                    source_3_first <= source_3_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_3_next = tl.load(
                                     tl.multiple_of(
@@ -1638,7 +1638,7 @@ def _write_kernel(
                                         source_3_page < source_3_pages
                                     )
                                     source_3_tensor_word_in_range = (source_3_column >= 0) & (
-                                        source_3_column + READ_BLOCK <= source_3_row_bytes // 8
+                                        source_3_column <= source_3_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_3_next = tl.load(
                                         tl.multiple_of(
@@ -2266,7 +2266,7 @@ def _write_kernel(
                                     source_0_page < source_0_pages
                                 )
                                 source_0_start_word_in_range = (source_0_first >= 0) & (
-                                    source_0_first + READ_BLOCK <= source_0_row_bytes // 8
+                                    source_0_first <= source_0_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_0_next = tl.load(
                                     tl.multiple_of(
@@ -2296,7 +2296,7 @@ def _write_kernel(
                                         source_0_page < source_0_pages
                                     )
                                     source_0_tensor_word_in_range = (source_0_column >= 0) & (
-                                        source_0_column + READ_BLOCK <= source_0_row_bytes // 8
+                                        source_0_column <= source_0_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_0_next = tl.load(
                                         tl.multiple_of(
@@ -2344,7 +2344,7 @@ def _write_kernel(
                                     source_1_page < source_1_pages
                                 )
                                 source_1_start_word_in_range = (source_1_first >= 0) & (
-                                    source_1_first + READ_BLOCK <= source_1_row_bytes // 8
+                                    source_1_first <= source_1_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_1_next = tl.load(
                                     tl.multiple_of(
@@ -2374,7 +2374,7 @@ def _write_kernel(
                                         source_1_page < source_1_pages
                                     )
                                     source_1_tensor_word_in_range = (source_1_column >= 0) & (
-                                        source_1_column + READ_BLOCK <= source_1_row_bytes // 8
+                                        source_1_column <= source_1_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_1_next = tl.load(
                                         tl.multiple_of(
@@ -2422,7 +2422,7 @@ def _write_kernel(
                                     source_2_page < source_2_pages
                                 )
                                 source_2_start_word_in_range = (source_2_first >= 0) & (
-                                    source_2_first + READ_BLOCK <= source_2_row_bytes // 8
+                                    source_2_first <= source_2_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_2_next = tl.load(
                                     tl.multiple_of(
@@ -2452,7 +2452,7 @@ def _write_kernel(
                                         source_2_page < source_2_pages
                                     )
                                     source_2_tensor_word_in_range = (source_2_column >= 0) & (
-                                        source_2_column + READ_BLOCK <= source_2_row_bytes // 8
+                                        source_2_column <= source_2_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_2_next = tl.load(
                                         tl.multiple_of(
@@ -2500,7 +2500,7 @@ def _write_kernel(
                                     source_3_page < source_3_pages
                                 )
                                 source_3_start_word_in_range = (source_3_first >= 0) & (
-                                    source_3_first + READ_BLOCK <= source_3_row_bytes // 8
+                                    source_3_first <= source_3_row_bytes // 8 - READ_BLOCK
                                 )
                                 source_3_next = tl.load(
                                     tl.multiple_of(
@@ -2530,7 +2530,7 @@ def _write_kernel(
                                         source_3_page < source_3_pages
                                     )
                                     source_3_tensor_word_in_range = (source_3_column >= 0) & (
-                                        source_3_column + READ_BLOCK <= source_3_row_bytes // 8
+                                        source_3_column <= source_3_row_bytes // 8 - READ_BLOCK
                                     )
                                     source_3_next = tl.load(
                                         tl.multiple_of(
@@ -2917,7 +2917,7 @@ def _write_kernel(
                             source_0_page < source_0_pages
                         )
                         source_0_start_word_in_range = (source_0_first >= 0) & (
-                            source_0_first + READ_BLOCK <= source_0_row_bytes // 8
+                            source_0_first <= source_0_row_bytes // 8 - READ_BLOCK
                         )
                         source_0_next = tl.load(
                             tl.multiple_of(
@@ -2945,7 +2945,7 @@ def _write_kernel(
                                 source_0_page < source_0_pages
                             )
                             source_0_tensor_word_in_range = (source_0_column >= 0) & (
-                                source_0_column + READ_BLOCK <= source_0_row_bytes // 8
+                                source_0_column <= source_0_row_bytes // 8 - READ_BLOCK
                             )
                             source_0_next = tl.load(
                                 tl.multiple_of(
@@ -2990,7 +2990,7 @@ def _write_kernel(
                             source_1_page < source_1_pages
                         )
                         source_1_start_word_in_range = (source_1_first >= 0) & (
-                            source_1_first + READ_BLOCK <= source_1_row_bytes // 8
+                            source_1_first <= source_1_row_bytes // 8 - READ_BLOCK
                         )
                         source_1_next = tl.load(
                             tl.multiple_of(
@@ -3018,7 +3018,7 @@ def _write_kernel(
                                 source_1_page < source_1_pages
                             )
                             source_1_tensor_word_in_range = (source_1_column >= 0) & (
-                                source_1_column + READ_BLOCK <= source_1_row_bytes // 8
+                                source_1_column <= source_1_row_bytes // 8 - READ_BLOCK
                             )
                             source_1_next = tl.load(
                                 tl.multiple_of(
@@ -3063,7 +3063,7 @@ def _write_kernel(
                             source_2_page < source_2_pages
                         )
                         source_2_start_word_in_range = (source_2_first >= 0) & (
-                            source_2_first + READ_BLOCK <= source_2_row_bytes // 8
+                            source_2_first <= source_2_row_bytes // 8 - READ_BLOCK
                         )
                         source_2_next = tl.load(
                             tl.multiple_of(
@@ -3091,7 +3091,7 @@ def _write_kernel(
                                 source_2_page < source_2_pages
                             )
                             source_2_tensor_word_in_range = (source_2_column >= 0) & (
-                                source_2_column + READ_BLOCK <= source_2_row_bytes // 8
+                                source_2_column <= source_2_row_bytes // 8 - READ_BLOCK
                             )
                             source_2_next = tl.load(
                                 tl.multiple_of(
@@ -3136,7 +3136,7 @@ def _write_kernel(
                             source_3_page < source_3_pages
                         )
                         source_3_start_word_in_range = (source_3_first >= 0) & (
-                            source_3_first + READ_BLOCK <= source_3_row_bytes // 8
+                            source_3_first <= source_3_row_bytes // 8 - READ_BLOCK
                         )
                         source_3_next = tl.load(
                             tl.multiple_of(
@@ -3164,7 +3164,7 @@ def _write_kernel(
                                 source_3_page < source_3_pages
                             )
                             source_3_tensor_word_in_range = (source_3_column >= 0) & (
-                                source_3_column + READ_BLOCK <= source_3_row_bytes // 8
+                                source_3_column <= source_3_row_bytes // 8 - READ_BLOCK
                             )
                             source_3_next = tl.load(
                                 tl.multiple_of(
