@@ -36,7 +36,9 @@ class Yardsticks:
     gather_rows: int
     """Rows of the gather."""
     gather_us: float
-    """Gathering that many rows of 32 bytes, each from a place of its own."""
+    """Gathering that many rows of 32 bytes, each from a place of its own, over and over."""
+    gather_swept_us: float
+    """The same, with every line of the L2 cache replaced before each."""
     empty_us: float
     """An empty kernel, among others in a graph."""
     empty_host_us: float
@@ -44,8 +46,11 @@ class Yardsticks:
 
     @property
     def gather_bytes_per_us(self) -> float:
-        """Bytes of the rows that the gather read in a microsecond; its cache lines were longer."""
-        return 32 * self.gather_rows / self.gather_us
+        """Bytes that the gather moved in a microsecond, over a swept cache: 80 a row.
+
+        They are counted as a launch's are: 64 are fetched, and an index and a result have 8 each.
+        """
+        return (64 + 16) * self.gather_rows / self.gather_swept_us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

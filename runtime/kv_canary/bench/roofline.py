@@ -64,7 +64,10 @@ def draw_roofline(report: Report, path: Path) -> None:
     ]
     axes.plot(places, [each / 1e6 for each in roof], color="black", label="copy, empty kernel")
     axes.axhline(
-        yardsticks.gather_bytes_per_us / 1e6, color="gray", linestyle="--", label="gather of 32 B"
+        yardsticks.gather_bytes_per_us / 1e6,
+        color="gray",
+        linestyle="--",
+        label="scattered gather of 32 B, 64 fetched",
     )
     drawn: set[str] = set()
     for each in kernels:

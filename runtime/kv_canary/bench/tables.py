@@ -109,6 +109,7 @@ def _yardstick_rows(yardsticks: Yardsticks) -> list[tuple[str, str]]:
     return [
         ("copying kernel", f"{yardsticks.copy_bytes_per_us / 1e6:.2f} TB/s"),
         (f"gather of {yardsticks.gather_rows:,} rows of 32 B", f"{yardsticks.gather_us:.1f} us"),
+        ("the same, L2 swept", f"{yardsticks.gather_swept_us:.1f} us"),
         ("empty kernel in a graph", f"{yardsticks.empty_us:.2f} us"),
         ("empty kernel, host", f"{yardsticks.empty_host_us:.1f} us"),
     ]

@@ -22,6 +22,8 @@ from kv_canary.errors import BenchmarkMismatchError
 
 ROUNDS = 30
 """Replays of a graph, of which the median counts."""
+FEWEST_ROUNDS, LONGEST_US = 5, 1e6
+"""Of a graph that takes long, as many replays as fit in this time, but no fewer than that."""
 WARM_LAUNCHES = 20
 """Launches in a graph, one after the other."""
 SWEPT_LAUNCHES = 8
@@ -40,7 +42,8 @@ def warm_us(calls: Sequence[Call]) -> float:
         calls: the same launch on different buffers, taken in turn; all are loaded already.
     """
     graph = captured(lambda: _in_turn(calls, WARM_LAUNCHES))
-    return statistics.median(replay_us(graph) for _ in range(ROUNDS)) / WARM_LAUNCHES
+    rounds = rounds_of(replay_us(graph))
+    return statistics.median(replay_us(graph) for _ in range(rounds)) / WARM_LAUNCHES
 
 
 def swept_us(calls: Sequence[Call]) -> float:
@@ -53,7 +56,8 @@ def swept_us(calls: Sequence[Call]) -> float:
     sweep()
     both = captured(lambda: _in_turn(calls, SWEPT_LAUNCHES, before=sweep))
     alone = captured(lambda: _in_turn([sweep], SWEPT_LAUNCHES))
-    differences = [replay_us(both) - replay_us(alone) for _ in range(ROUNDS)]
+    rounds = rounds_of(replay_us(both))
+    differences = [replay_us(both) - replay_us(alone) for _ in range(rounds)]
     return statistics.median(differences) / SWEPT_LAUNCHES
 
 
@@ -67,6 +71,15 @@ def host_us(call: Call) -> float:
         samples.append((time.perf_counter() - start) * 1e6)
     torch.cuda.synchronize()
     return statistics.median(samples)
+
+
+def rounds_of(us: float) -> int:
+    """Return how often a graph is replayed.
+
+    Args:
+        us: what one replay takes.
+    """
+    return max(FEWEST_ROUNDS, min(ROUNDS, int(LONGEST_US / us)))
 
 
 def captured(run: Callable[[], None]) -> torch.cuda.CUDAGraph:
@@ -98,10 +111,13 @@ def yardsticks() -> Yardsticks:
     """
     empty_kernel[(1,)](enable_fp_fusion=True)
     empty = [lambda: empty_kernel[(1,)](enable_fp_fusion=True)]
+    copied = _copy_rate()
+    gather, gather_swept = _gather_us()
     return Yardsticks(
-        copy_bytes_per_us=_copy_rate(),
+        copy_bytes_per_us=copied,
         gather_rows=GATHER_ROWS,
-        gather_us=_gather_us(),
+        gather_us=gather,
+        gather_swept_us=gather_swept,
         empty_us=warm_us(empty),
         empty_host_us=host_us(empty[0]),
     )
@@ -139,7 +155,8 @@ def _copy_rate() -> float:
     return rate
 
 
-def _gather_us() -> float:
+def _gather_us() -> tuple[float, float]:
+    """Microseconds of a scattered gather, warm and swept."""
     source = torch.randint(1, 100, (4 * GATHER_ROWS,), dtype=torch.int64, device="cuda")
     index = torch.randperm(GATHER_ROWS, device="cuda")
     target = torch.zeros(GATHER_ROWS, dtype=torch.int64, device="cuda")
@@ -149,7 +166,7 @@ def _gather_us() -> float:
         gather_kernel[grid](source, index, target, BLOCK=512, enable_fp_fusion=True)
 
     gather()
-    us = warm_us([gather])
+    times = warm_us([gather]), swept_us([gather])
     if not torch.equal(target, source.view(GATHER_ROWS, 4).sum(1)[index]):
         raise BenchmarkMismatchError(case="yardsticks", kernel="gather", what="the sums differ")
-    return us
+    return times
