@@ -535,6 +535,89 @@ def test_variant_names_what_was_given_and_what_was_compiled_in():
     assert described(both) == "verify +- READ_BLOCK=16 warps=4; torch reference"
 
 
+@pytest.fixture
+def timed_on_cpu(monkeypatch):
+    """Whatever is timed runs on the CPU, once or twice, and takes a microsecond."""
+    from kv_canary.bench import device, step, sweep
+
+    def run(calls):
+        for call in calls:
+            call()
+        return 1.0
+
+    for module in (device, step, sweep):
+        monkeypatch.setattr(module, "DEVICE", "cpu")
+    for module in (device, sweep):
+        monkeypatch.setattr(module, "warm_us", run)
+    for module in (device, step):
+        monkeypatch.setattr(module, "host_us", lambda call: run([call, call]))
+    monkeypatch.setattr(device, "swept_us", run)
+    monkeypatch.setattr(step, "_step_us", lambda call: run([call]))
+
+
+@pytest.mark.usefixtures("timed_on_cpu")
+def test_device_results_are_one_a_kernel_case_and_format():
+    from kv_canary.bench import device
+
+    shapes = [shape(name="small"), shape(name="prefill", bs=1, prefix=0, extend=40)]
+    found = list(device.results(shapes, ["parallel", "serial"]))
+    assert [(each.hash_format, each.case, each.kernel, each.checked) for each in found] == [
+        (hash_format, case, kernel, True)
+        for hash_format in ("parallel", "serial")
+        for case, kernel in (
+            ("small", "plan"),
+            ("small", "verify"),
+            ("small", "write"),
+            ("prefill", "plan"),
+            ("prefill", "write"),
+        )
+    ]
+
+
+def test_step_that_the_card_cannot_hold_is_left_out(monkeypatch):
+    from kv_canary.bench import device
+
+    def full(shape, hash_format):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(device, "_timed", full)
+    assert list(device.results([shape()], ["serial"])) == [
+        LeftOut(case="a step, serial", why="the card's memory is full")
+    ]
+
+
+@pytest.mark.usefixtures("timed_on_cpu")
+def test_sweep_has_both_capacities_of_every_batch_and_kernel(monkeypatch):
+    from kv_canary.bench import sweep
+
+    monkeypatch.setattr(sweep, "BATCHES", (1, 3))
+    monkeypatch.setattr(sweep, "PREFIXES", (4, 6))
+    found = list(sweep.results())
+    assert [(each.bs, each.prefix, each.kernel) for each in found] == [
+        (bs, prefix, kernel)
+        for bs in (1, 3)
+        for prefix in (4, 6)
+        for kernel in ("plan", "verify", "write")
+    ]
+    assert {(each.spare, each.growth, each.checked) for each in found} == {(8, 1.0, True)}
+
+
+@pytest.mark.usefixtures("timed_on_cpu")
+def test_whole_steps_cover_layouts_and_bytes(monkeypatch):
+    from kv_canary.bench import step
+
+    for name, value in (("REQUESTS", 2), ("CACHED", 8), ("WINDOW", 3), ("WIDTH", 16)):
+        monkeypatch.setattr(step, name, value)
+    monkeypatch.setattr(step, "LAYOUTS", ((1, 0), (4, 3)))
+    found = list(step.results(5))
+    assert [(each.groups, each.page, each.real_kv, each.step_ms) for each in found] == [
+        (groups, page, real_kv, 5)
+        for groups, page in (("full", 1), ("full and window 3", 4))
+        for real_kv in ("none", "partial", "all")
+    ]
+    assert [each.real_kv for each in step.results(5, quick=True)] == ["partial"]
+
+
 @pytest.mark.compiles
 @pytest.mark.parametrize(
     ("name", "pointers"), [("empty", 0), ("copy", 2), ("gather", 3), ("sweep", 2)]

@@ -14,7 +14,7 @@ import torch
 from kv_canary.bench.judging import Judge
 from kv_canary.bench.results import KernelResult, LeftOut
 from kv_canary.bench.steps import Shape, Step
-from kv_canary.bench.timing import host_us, swept_us, warm_us
+from kv_canary.bench.timing import DEVICE, host_us, swept_us, warm_us
 from kv_canary.bench.variants import variant_of
 
 TABLE = (
@@ -97,7 +97,7 @@ def calls_of(kernel: str, steps: Sequence[Step]) -> list[partial[None]]:
 
 def _timed(shape: Shape, hash_format: str) -> list[KernelResult]:
     count = SETS if shape.entries + shape.bs * shape.extend <= SMALL else 1
-    steps = [Step(shape, hash_format, "cuda", seed=seed) for seed in range(1, count + 1)]
+    steps = [Step(shape, hash_format, DEVICE, seed=seed) for seed in range(1, count + 1)]
     judges = [Judge(step) for step in steps]
     found = []
     for kernel in kernels_of(shape):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from kv_canary.bench.results import LeftOut, StepResult
-from kv_canary.bench.timing import ROUNDS, SWEPT_BYTES, captured, host_us, replay_us
+from kv_canary.bench.timing import DEVICE, ROUNDS, SWEPT_BYTES, captured, host_us, replay_us
 from kv_canary.canary.canary import Canary
 from kv_canary.canary.config import CanaryConfig, RealKv, WindowPool
 from kv_canary.errors import BenchmarkMismatchError
@@ -171,7 +171,7 @@ class WholeStep:
 def _timed(
     page: int, window: int, covered: tuple[RealKv, ...], step_ms: int
 ) -> Iterator[StepResult]:
-    step = WholeStep("cuda", requests=REQUESTS, cached=CACHED, page=page, window=window)
+    step = WholeStep(DEVICE, requests=REQUESTS, cached=CACHED, page=page, window=window)
     plain, plain_host = _step_us(step.model), host_us(step.model)
     for real_kv in covered:
         canary = step.canary(real_kv)
@@ -202,7 +202,7 @@ def _step_us(call: Callable[[], None]) -> float:
     """Return the median microseconds of a replayed step, the L2 swept before each."""
     call()
     graph = captured(call)
-    swept = torch.empty(SWEPT_BYTES, dtype=torch.uint8, device="cuda")
+    swept = torch.empty(SWEPT_BYTES, dtype=torch.uint8, device=DEVICE)
     samples = []
     for number in range(ROUNDS):
         swept.fill_(number)

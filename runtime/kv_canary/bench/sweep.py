@@ -14,7 +14,7 @@ from kv_canary.bench.device import calls_of, kernels_of
 from kv_canary.bench.judging import Judge
 from kv_canary.bench.results import LeftOut, SweepResult
 from kv_canary.bench.steps import Shape, Step
-from kv_canary.bench.timing import warm_us
+from kv_canary.bench.timing import DEVICE, warm_us
 
 BATCHES, PREFIXES = (1, 16, 256), (512, 4096)
 SPARE = 8
@@ -62,7 +62,7 @@ def results(hash_format: str = "parallel") -> Iterator[SweepResult | LeftOut]:
 
 def _timed(shape: Shape, hash_format: str) -> dict[str, float]:
     """Return the microseconds of each kernel of a step."""
-    step = Step(shape, hash_format, "cuda")
+    step = Step(shape, hash_format, DEVICE)
     judge = Judge(step)
     found = {}
     for kernel in kernels_of(shape):

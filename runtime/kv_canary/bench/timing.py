@@ -20,6 +20,8 @@ from kv_canary.bench.kernels import copy_kernel, empty_kernel, gather_kernel, sw
 from kv_canary.bench.results import Yardsticks
 from kv_canary.errors import BenchmarkMismatchError
 
+DEVICE = "cuda"
+"""ROCm calls itself that too."""
 ROUNDS = 30
 """Replays of a graph, of which the median counts."""
 FEWEST_ROUNDS, LONGEST_US = 5, 1e6
@@ -131,9 +133,9 @@ def _in_turn(calls: Sequence[Call], count: int, before: Call | None = None) -> N
 
 
 def _sweeper() -> Call:
-    source = torch.ones(SWEPT_BYTES // 8, dtype=torch.int64, device="cuda")
+    source = torch.ones(SWEPT_BYTES // 8, dtype=torch.int64, device=DEVICE)
     grid = (source.shape[0] // 4096,)
-    target = torch.empty(grid, dtype=torch.int64, device="cuda")
+    target = torch.empty(grid, dtype=torch.int64, device=DEVICE)
     return lambda: sweep_kernel[grid](source, target, BLOCK=4096, enable_fp_fusion=True)
 
 
@@ -141,7 +143,7 @@ def _copy_rate() -> float:
     """Bytes a microsecond, read and written, of a copy that is many times the cache."""
     # A sixteenth of what is free: small cards have to hold two of these.
     count = min(COPY_WORDS, torch.cuda.mem_get_info()[0] // (16 * 8) // 4096 * 4096)
-    source = torch.randint(1, 100, (count,), dtype=torch.int64, device="cuda")
+    source = torch.randint(1, 100, (count,), dtype=torch.int64, device=DEVICE)
     target = torch.zeros_like(source)
     grid = (count // 4096,)
 
@@ -157,9 +159,9 @@ def _copy_rate() -> float:
 
 def _gather_us() -> tuple[float, float]:
     """Microseconds of a scattered gather, warm and swept."""
-    source = torch.randint(1, 100, (4 * GATHER_ROWS,), dtype=torch.int64, device="cuda")
-    index = torch.randperm(GATHER_ROWS, device="cuda")
-    target = torch.zeros(GATHER_ROWS, dtype=torch.int64, device="cuda")
+    source = torch.randint(1, 100, (4 * GATHER_ROWS,), dtype=torch.int64, device=DEVICE)
+    index = torch.randperm(GATHER_ROWS, device=DEVICE)
+    target = torch.zeros(GATHER_ROWS, dtype=torch.int64, device=DEVICE)
     grid = (GATHER_ROWS // 512,)
 
     def gather() -> None:
