@@ -97,6 +97,7 @@ def catalogue(monkeypatch):
         ("--version",),
         ("replay", "--help"),
         ("demo", "--help"),
+        ("bench", "--help"),
         ("check",),
         ("generate", "--help"),
         ("new", "--help"),
@@ -114,7 +115,7 @@ def test_command_works_where_torch_cannot_be_imported(arguments):
 def test_help_lists_every_command(capsys, flag):
     assert main([flag]) == 0
     out = capsys.readouterr().out
-    for command in ("replay", "demo", "generate", "check", "new", "explain"):
+    for command in ("replay", "demo", "bench", "generate", "check", "new", "explain"):
         assert f"\n  {command} " in out
 
 
@@ -243,8 +244,8 @@ def test_explain_without_catalogue_and_codegen_names_the_extra(capsys, monkeypat
             "command line: the first argument must be a command",
             "nothing",
             (
-                "replay, demo, faults, diagnose, generate, check, new, explain, prove, --help, "
-                "--version"
+                "replay, demo, faults, diagnose, bench, generate, check, new, explain, prove, "
+                "--help, --version"
             ),
             "kv-canary --help",
         ),

@@ -122,7 +122,7 @@ def test_wheel_requires_torch_alone_and_the_rest_by_extras(wheel):
     metadata = metadata_of(wheel)
     required = [r for r in metadata.get_all("Requires-Dist") if "extra ==" not in r]
     assert required == ["torch"]
-    extras = {"cli", "codegen", "dev", "prove", "triton"}
+    extras = {"bench", "cli", "codegen", "dev", "prove", "triton"}
     assert set(metadata.get_all("Provides-Extra")) == extras
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"

@@ -11,7 +11,12 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from kv_canary.errors import GeneratedCodeMissingError, PlanMismatchError, UsageError
+from kv_canary.errors import (
+    BenchmarkMismatchError,
+    GeneratedCodeMissingError,
+    PlanMismatchError,
+    UsageError,
+)
 from kv_canary.flags import FlagParser, did_you_mean
 
 _FORWARDED = {
@@ -26,6 +31,7 @@ _OWN = {
     "demo": "replay the shipped slice clean and with a fault, then show two contract errors",
     "faults": "list the faults that can be injected, what sees each, and what none can see",
     "diagnose": "say what damaged the cache, from a dump that a canary wrote",
+    "bench": "measure what the canary costs on this machine, beside what its GPU can do",
 }
 _CODEGEN_MODULES = ("kv_canary_codegen", "jinja2", "yaml", "markupsafe")
 
@@ -48,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"kv-canary: {error}", file=sys.stderr)
         return 2
-    except PlanMismatchError as error:
+    except (PlanMismatchError, BenchmarkMismatchError) as error:
         print(f"kv-canary: {error}", file=sys.stderr)
         return 1
     except GeneratedCodeMissingError as error:
@@ -86,6 +92,10 @@ def _dispatch(arguments: list[str]) -> int:
         from kv_canary.findings.command import run_diagnose
 
         return run_diagnose(rest)
+    if command == "bench":
+        from kv_canary.bench.command import run_bench
+
+        return run_bench(rest)
     if command in _FORWARDED:
         return _forward(command, rest)
     known = [*_OWN, *_FORWARDED, "--help", "--version"]

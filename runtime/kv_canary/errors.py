@@ -78,3 +78,23 @@ class PlanMismatchError(Exception):
         super().__init__(
             f"step {step}, {group} pool, {field}: {whose}{where}: found {found}, wanted {wanted}"
         )
+
+
+class BenchmarkMismatchError(Exception):
+    """A timed launch left behind what the oracle says is wrong, so that its time means nothing.
+
+    Args:
+        case: what the step looked like.
+        kernel: what was launched.
+        what: what differs.
+    """
+
+    def __init__(self, *, case: str, kernel: str, what: str) -> None:
+        self.case = case
+        self.kernel = kernel
+        self.what = what
+        super().__init__(
+            f"bench: a timed result must be right\n  found:  {case}, {kernel}: {what}\n"
+            "  wanted: what the torch reference gives for the same inputs\n"
+            "  fix:    do not trust this kernel on this card; report it with this message"
+        )

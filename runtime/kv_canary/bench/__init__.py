@@ -1,1 +1,1 @@
-"""What kv-canary costs, each figure beside the floor it stands on: `python -m kv_canary.bench`."""
+"""What kv-canary costs, beside what the card can do: `kv-canary bench`. See NOTES.md."""

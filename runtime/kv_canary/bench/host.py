@@ -1,4 +1,4 @@
-"""Host rows: validators beside the attribute reads they need, importing, the generator.
+"""Host results: validators beside the attribute reads they need, importing, the generator.
 
 Ratios are measured side by side in one run, alternating: machines are shared and clocks drift.
 """
@@ -13,24 +13,34 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from kv_canary.bench.cases import plan_arguments
+from kv_canary.bench.results import HostResult
 
 ROUNDS = 60
 CALLS = 400
+CHECKOUT = Path(__file__).parents[3]
+"""The repository, where this file lies in one."""
 
 
-def rows() -> Iterator[str]:
-    """One line a figure."""
-    yield from validator_rows()
-    yield from import_rows()
-    yield from generator_rows()
+def results(*, quick: bool = False) -> Iterator[HostResult]:
+    """Yield what the host side takes.
+
+    Args:
+        quick: leave out what starts processes.
+    """
+    yield from validator_results()
+    if not quick:
+        yield from import_results()
+        yield from generator_results()
 
 
-def validator_rows() -> list[str]:
+def validator_results() -> list[HostResult]:
     """The plan validator beside the attribute reads that it contains and nothing else."""
     from kv_canary_kernels.validators.plan import accepts_plan, validate_plan
 
@@ -43,9 +53,19 @@ def validator_rows() -> list[str]:
         _caller(validate_plan, arguments),
     )
     return [
-        f"plan: bare attribute reads            {bare * 1e6:8.2f} us",
-        f"plan: all checks, as a launch pays    {checks * 1e6:8.2f} us   {checks / bare:5.2f} x",
-        f"plan: validate_plan, called directly  {direct * 1e6:8.2f} us   {direct / bare:5.2f} x",
+        HostResult(figure="plan: bare attribute reads", value=bare * 1e6, unit="us"),
+        HostResult(
+            figure="plan: all checks, as a launch pays",
+            value=checks * 1e6,
+            unit="us",
+            over_bare=checks / bare,
+        ),
+        HostResult(
+            figure="plan: validate_plan, called directly",
+            value=direct * 1e6,
+            unit="us",
+            over_bare=direct / bare,
+        ),
     ]
 
 
@@ -121,30 +141,33 @@ def _alternated(*calls: Callable[[], object]) -> list[float]:
     return [statistics.median(found) for found in samples]
 
 
-def import_rows() -> list[str]:
+def import_results() -> list[HostResult]:
     """Importing everything that a launch needs, over importing torch alone."""
     names = "VerifyPlan, WritePlan, launch_canary_plan_kernels"
     both = "import time, torch; start = time.perf_counter(); "
     both += f"from kv_canary import {names}; print(time.perf_counter() - start)"
     seconds = min(float(_python("-c", both)) for _ in range(5))
-    return [f"import kv_canary over torch           {seconds * 1e3:8.1f} ms"]
+    return [HostResult(figure="import kv_canary over torch", value=seconds * 1e3, unit="ms")]
 
 
-def generator_rows() -> list[str]:
-    """The generator as a command, a fresh process each time."""
-    rows = []
-    for command in ("check", "generate"):
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            _python("-m", "kv_canary_codegen", command)
-            times.append(time.perf_counter() - start)
-        rows.append(f"{command:8s} all specs, a fresh process  {min(times):8.2f} s")
-    return rows
+def generator_results() -> list[HostResult]:
+    """The generator's check, a fresh process each time; nothing outside of a checkout.
+
+    Not `generate`: whoever asks what things cost has not asked for files to be written.
+    """
+    is_checkout = (CHECKOUT / "spec" / "project.yaml").is_file()
+    if not is_checkout or any(find_spec(name) is None for name in ("jinja2", "yaml")):
+        return []
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        _python("-m", "kv_canary_codegen", "check", cwd=CHECKOUT)
+        times.append(time.perf_counter() - start)
+    return [HostResult(figure="check, all specs, a fresh process", value=min(times), unit="s")]
 
 
-def _python(*arguments: str) -> str:
+def _python(*arguments: str, cwd: Path | None = None) -> str:
     finished = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=True
+        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=True
     )
     return finished.stdout
