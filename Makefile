@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak generate check lint install clean
+.PHONY: help demo test soak generate prove check lint install clean
 
 help:
 	@echo "make demo      replay a real trace, then show two contract errors and the explanation of one"
 	@echo "make test      format, lint, types, drift check, tests (what CI runs)"
 	@echo "make soak      the long counts"
 	@echo "make generate  write generated/ from spec/"
+	@echo "make prove     prove what changed, record it in spec/proofs, and generate the pages"
 	@echo "make check     say whether generated/ is what spec/ gives (exit 1 on drift)"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -22,6 +23,10 @@ $(STAMP): pyproject.toml constraints.txt
 install: $(STAMP)
 
 generate: $(STAMP)
+	$(BIN)/python -m kv_canary_codegen generate
+
+prove: generate
+	$(BIN)/python -m kv_canary_codegen prove --record
 	$(BIN)/python -m kv_canary_codegen generate
 
 check: $(STAMP)
