@@ -243,8 +243,8 @@ def test_explain_without_catalogue_and_codegen_names_the_extra(capsys, monkeypat
             "command line: the first argument must be a command",
             "nothing",
             (
-                "replay, demo, faults, diagnose, generate, check, new, explain, prove, --help, "
-                "--version"
+                "replay, demo, faults, diagnose, generate, check, new, explain, prove, mutate, "
+                "--help, --version"
             ),
             "kv-canary --help",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kv_canary_codegen.model import Spec
@@ -64,8 +64,7 @@ class Editor:
             said = next((line for line in str(error).split("\n") if line.strip()), "")
             return Edited(spec=None, changed={}, refusal=said)
         known = {kernel.stem: kernel for kernel in self.spec.kernels}
-        shared = (spec.structs, spec.constants, spec.enums)
-        same = shared == (self.spec.structs, self.spec.constants, self.spec.enums)
+        same = _shared(spec) == _shared(self.spec)
         stems = [
             kernel.stem
             for kernel in spec.kernels
@@ -86,3 +85,9 @@ class Editor:
 
     def _renderer(self, spec: Spec) -> Renderer:
         return Renderer(spec, self.folder.resolve().name)
+
+
+def _shared(spec: Spec) -> tuple[object, ...]:
+    """What every kernel's modules may say something of; of a struct's rules they say nothing."""
+    structs = tuple(replace(struct, rules=()) for struct in spec.structs)
+    return (structs, spec.constants, spec.enums)

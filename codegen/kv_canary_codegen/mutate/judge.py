@@ -1,9 +1,9 @@
 """A process of its own, which makes a project's hand-written calls of what was generated.
 
-It reads one JSON object a line and answers each with one. The first names the package, gives the text
-of every module of it, and names the folder of the tests; the answer lists the cases that fail as
-things stand. Each one after it gives modules that differ, and the answer names the first case that
-notices. Nothing is launched: what a case asks for is settled before a launch.
+It reads one JSON object a line and answers each with one. The first names the package, gives the
+text of every module of it, and names the folder of the tests; the answer lists the cases that fail
+as things stand. Each one after it gives modules that differ, and the answer names the first case
+that notices. Nothing is launched: what a case asks for is settled before a launch.
 
 Note [What a project's tests give]
 `data/messages.jsonl` has one wrong call a line, and `data/accepted.jsonl` one right call: `id`,

@@ -7,11 +7,11 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kv_canary_codegen.mutate.judge import ACCEPTED, CALLS, REFUSED
+from kv_canary_codegen.mutate.judge import CALLS, REFUSED
 from kv_canary_codegen.write import CommandError
 
 MESSAGES_SECONDS = 60
@@ -21,7 +21,7 @@ class MutateError(CommandError):
     """The command cannot be carried out."""
 
 
-class Hung(Exception):
+class HungError(Exception):
     """No answer came in time, and the process is gone."""
 
 
@@ -46,7 +46,7 @@ class Process:
         """The answer to a question.
 
         Raises:
-            Hung: There is none in time.
+            HungError: There is none in time.
             MutateError: The process ended.
         """
         process = self.running
@@ -58,7 +58,7 @@ class Process:
             ready, _, _ = select.select([process.stdout], [], [], seconds)
             if not ready:
                 self.end()
-                raise Hung
+                raise HungError
             answer = process.stdout.readline()
         except BrokenPipeError:
             answer = b""
@@ -67,7 +67,9 @@ class Process:
             said = process.stderr.read().decode(errors="replace").strip().split("\n")
             self.end()
             raise MutateError(
-                place=" ".join(map(str, process.args[1:])) if isinstance(process.args, list) else "",
+                place=" ".join(map(str, process.args[1:]))
+                if isinstance(process.args, list)
+                else "",
                 rule="the process that judges mutants must run",
                 found=said[-1],
                 wanted="torch, pytest and the project's tests",
@@ -121,7 +123,7 @@ class Messages:
         assert self._process is not None, "it was begun"
         try:
             found = self._process.ask({"changed": dict(changed), "rule": rule}, MESSAGES_SECONDS)
-        except Hung:
+        except HungError:
             self._process = None
             return "hung", f"no answer in {MESSAGES_SECONDS} s"
         return None if found is None else (found[0], found[1])
@@ -131,3 +133,40 @@ class Messages:
         if self._process is not None:
             self._process.end()
             self._process = None
+
+
+class Trials:
+    """Tests of some kernels, run against a generated folder of this process's own."""
+
+    def __init__(self, place: Path, generated: Mapping[str, str]) -> None:
+        self.place = place
+        self.generated = dict(generated)
+        self._process = Process("kv_canary_codegen.mutate.trials", {"TRITON_INTERPRET": "1"})
+        self._put(generated)
+
+    def _put(self, texts: Mapping[str, str]) -> None:
+        for file, text in texts.items():
+            path = self.place / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def noticed(
+        self, changed: Mapping[str, str], tests: Sequence[str], keyword: str, seconds: float
+    ) -> tuple[str, str] | None:
+        """The first test that fails after some generated files are changed, and what it says."""
+        self._put(changed)
+        try:
+            asked = {
+                "folder": str(self.place),
+                "tests": list(tests),
+                "keyword": keyword,
+                "seconds": seconds,
+            }
+            found = self._process.ask(asked, seconds + 60)
+        finally:
+            self._put({file: self.generated[file] for file in changed})
+        return None if found is None else (found[0], found[1])
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.end()

@@ -2,8 +2,8 @@
 
     rules:        mutant -> why no call can tell it from the spec as it is
     bodies:       mutant -> why it may survive
-    tests:        kernel -> hand-written tests that launch it, as pytest takes them, by the tests' folder
-    keyword:      of these tests, which are run, as pytest's `-k` takes it
+    tests:        kernel -> `run`, hand-written tests that launch it, as pytest takes them, in the
+                  tests' folder, and `keyword`, which of them, as pytest's `-k` takes it
 
 Every reason is a sentence, and one that no survivor needs is a problem.
 """
@@ -20,7 +20,8 @@ import yaml
 from kv_canary_codegen.write import CommandError
 
 FILE = "mutate.yaml"
-KEYS = ("rules", "bodies", "tests", "keyword")
+KEYS = ("rules", "bodies", "tests")
+TEST_KEYS = {"run", "keyword"}
 SHORTEST_SENTENCE = 20
 """Letters; less explains nothing."""
 
@@ -30,12 +31,19 @@ class ReasonError(CommandError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tests:
+    """Hand-written tests that launch a kernel."""
+
+    run: tuple[str, ...]
+    keyword: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
     """What a spec says about its mutants."""
 
     survivors: Mapping[str, str] = field(default_factory=dict)
-    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    keyword: str = ""
+    tests: Mapping[str, Tests] = field(default_factory=dict)
 
 
 def read_reasons(folder: Path) -> Reasons:
@@ -54,7 +62,7 @@ def read_reasons(folder: Path) -> Reasons:
     except yaml.YAMLError as error:
         raise _error(path, "it must be YAML", str(error), "a mapping") from error
     if not isinstance(found, dict) or set(found) - set(KEYS):
-        raise _error(path, "it has four keys", ", ".join(map(str, found)), ", ".join(KEYS))
+        raise _error(path, "it has three keys", ", ".join(map(str, found)), ", ".join(KEYS))
     survivors: dict[str, str] = {}
     for key in ("rules", "bodies"):
         for name, reason in _mapping(path, key, found).items():
@@ -62,15 +70,15 @@ def read_reasons(folder: Path) -> Reasons:
             if not sentence or len(reason) < SHORTEST_SENTENCE:
                 raise _error(path, f"`{name}` needs a reason", repr(reason), "a sentence")
             survivors[str(name)] = reason
-    tests: dict[str, tuple[str, ...]] = {}
+    tests: dict[str, Tests] = {}
     for name, chosen in _mapping(path, "tests", found).items():
-        if not isinstance(chosen, list) or not all(isinstance(item, str) for item in chosen):
-            raise _error(path, f"`tests` of `{name}` must be a list", repr(chosen), "[test_a.py]")
-        tests[str(name)] = tuple(chosen)
-    keyword = found.get("keyword") or ""
-    if not isinstance(keyword, str):
-        raise _error(path, "`keyword` must be text", repr(keyword), "what `pytest -k` takes")
-    return Reasons(survivors=survivors, tests=tests, keyword=keyword)
+        good = isinstance(chosen, dict) and "run" in chosen and not set(chosen) - TEST_KEYS
+        if not good or not isinstance(chosen["run"], list):
+            wanted = "{run: [test_a.py], keyword: words}"
+            raise _error(path, f"`tests` of `{name}` says what is run", repr(chosen), wanted)
+        keyword = str(chosen.get("keyword", ""))
+        tests[str(name)] = Tests(run=tuple(map(str, chosen["run"])), keyword=keyword)
+    return Reasons(survivors=survivors, tests=tests)
 
 
 def _mapping(path: Path, key: str, found: Mapping[str, Any]) -> Mapping[Any, Any]:
