@@ -50,6 +50,8 @@ class _Expression:
         for number, place in enumerate(places, start=1):
             token = self.tokens[place]
             for other in COMPARISONS[token.text]:
+                if other == "<=" and self._is_remainder(place):
+                    continue
                 yield Edit(
                     kind=f"compare-{number}-{NAMES[other]}",
                     start=token.start,
@@ -59,6 +61,13 @@ class _Expression:
                 )
             yield from self._bound(number, place)
             yield from self._link(number, place)
+
+    def _is_remainder(self, place: int) -> bool:
+        """Whether a remainder, which is never negative, is compared with 0."""
+        if self.tokens[place].text != "==" or self.tokens[place + 1].text != "0":
+            return False
+        before = [token.text for token in self.tokens[max(0, place - 2) : place]]
+        return before[:1] == ["%"]
 
     def _operand_end(self, place: int, step: int) -> int:
         """The last token of the operand on one side of a comparison."""

@@ -7,9 +7,9 @@ that notices. Nothing is launched: what a case asks for is settled before a laun
 
 Note [What a project's tests give]
 `data/messages.jsonl` has one wrong call a line, and `data/accepted.jsonl` one right call: `id`,
-`call`, `change`, and of a wrong one `message`. `test_messages.py` knows how a call is made and what
-its refusal promises: `make_call(call, change)`, `assert_refused(error, message, also)`, and in
-`MODULES` the module of each call. A case that sets the environment is about backends, not rules.
+`call`, `change`, and of a wrong one `message`, and perhaps `also` and `broken`. `test_messages.py`
+knows how a call is made and what its refusal promises: `make_call(call, change)`,
+`assert_refused(error, message, also=..., broken=...)`, and in `MODULES` the module of each call. A case that sets the environment is about backends, not rules.
 """
 
 from __future__ import annotations
@@ -158,7 +158,8 @@ class Judge:
         if error is None:
             return "it is accepted"
         try:
-            self.calls.assert_refused(error, case["message"], case.get("also"))
+            told = {name: case[name] for name in ("also", "broken") if name in case}
+            self.calls.assert_refused(error, case["message"], **told)
         except (AssertionError, AttributeError, IndexError):
             return f"it says: {_said(error)}"
         if remember:
