@@ -3,8 +3,9 @@
 `data/messages.jsonl` has one wrong call a line: `call` is what is called, `change` what is wrong
 with an otherwise valid call, `message` the whole text, `also` a builtin error that it is as well,
 `broken` every rule that it breaks, where a case is about more than the first. `data/accepted.jsonl`
-has calls that some might refuse, written the same way. A change maps an argument, a field of a struct (`verify_plan_out.enable`, `context.canary_buf`,
-`context.real_kv_sources[0].page_size`), `every tensor`, or a name of an environment variable to:
+has calls that some might refuse, written the same way. A change maps an argument, a field of a
+struct (`verify_plan_out.enable`, `context.canary_buf`, `context.real_kv_sources[0].page_size`),
+`every tensor`, or a name of an environment variable to:
 
     {"value": 3}                 this JSON value
     {"numpy": [2]}               a NumPy array of this shape
@@ -18,8 +19,8 @@ has calls that some might refuse, written the same way. A change maps an argumen
     {"items": ["source 0", 3]}   a list: the valid call's sources, a tensor, or JSON values
     {"environment": "cuda"}      the variable is set to this; null: not set
     {"shape": [2, 1], "dtype": "int32", "device": "meta", "layout": "strided", "row": 12,
-     "offset": 8}                the valid call's tensor, with what is named here changed; an argument
-                                 that the valid call leaves out is an int64 tensor of this shape
+     "offset": 8}                the valid call's tensor, with what is named here changed, or an
+                                 int64 tensor where the valid call has none
 """
 
 import math

@@ -9,7 +9,8 @@ Note [What a project's tests give]
 `data/messages.jsonl` has one wrong call a line, and `data/accepted.jsonl` one right call: `id`,
 `call`, `change`, and of a wrong one `message`, and perhaps `also` and `broken`. `test_messages.py`
 knows how a call is made and what its refusal promises: `make_call(call, change)`,
-`assert_refused(error, message, also=..., broken=...)`, and in `MODULES` the module of each call. A case that sets the environment is about backends, not rules.
+`assert_refused(error, message, also=..., broken=...)`, and in `MODULES` the module of each call. A
+case that sets the environment is about backends, not rules.
 """
 
 from __future__ import annotations

@@ -211,7 +211,8 @@ class Run:
         start = time.monotonic()
         edited = self.editor.edited(mutant)
         outcome = _unread(mutant, edited) or self._by_messages(mutant, edited)
-        outcome = outcome or self._by_generator(mutant, edited) or self._by_rules(mutant, edited)
+        if outcome is None and mutant.id not in self.reasons.survivors:
+            outcome = self._by_generator(mutant, edited) or self._by_rules(mutant, edited)
         outcome = outcome or Outcome(mutant=mutant, fate=Fate.SURVIVED)
         return self._settled(outcome, start, edited)
 

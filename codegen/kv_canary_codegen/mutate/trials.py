@@ -24,7 +24,7 @@ from typing import Any
 
 SLOW = ("torch", "numpy", "triton", "triton.language", "triton.runtime.interpreter")
 """What trials import; a project may do without some of it."""
-MARKERS = "not gpu and not compiles and not soak"
+MARKERS = "not gpu and not compiles"
 
 
 class First:
