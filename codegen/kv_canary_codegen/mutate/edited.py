@@ -61,7 +61,7 @@ class Editor:
         try:
             spec = self._copy.read(mutant.texts(self.files))
         except SpecError as error:
-            said = next((line for line in str(error).split("\n") if line.strip()), "")
+            said = next((line.strip() for line in str(error).split("\n") if line.strip()), "")
             return Edited(spec=None, changed={}, refusal=said)
         known = {kernel.stem: kernel for kernel in self.spec.kernels}
         same = _shared(spec) == _shared(self.spec)

@@ -91,11 +91,12 @@ def owner(mutant: Mutant) -> str:
 
 
 def sampled(mutants: Sequence[Mutant], count: int | None, seed: int) -> tuple[Mutant, ...]:
-    """Some of the mutants, the same for the same seed, in their order."""
-    if count is None or count >= len(mutants):
+    """Some of the mutants, as they are drawn: a smaller sample begins a larger one."""
+    if count is None:
         return tuple(mutants)
-    chosen = set(random.Random(seed).sample(range(len(mutants)), count))
-    return tuple(mutant for place, mutant in enumerate(mutants) if place in chosen)
+    drawn = list(mutants)
+    random.Random(seed).shuffle(drawn)
+    return tuple(drawn[:count])
 
 
 class Journal:

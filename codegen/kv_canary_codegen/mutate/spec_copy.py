@@ -90,7 +90,7 @@ class SpecCopy:
     ) -> Kernel | None:
         """One kernel; one that is read from no edited file is kept, with what others ask of it."""
         known = self._kernels.get(source.stem)
-        if known is not None and all(self.texts[f] == self.files[f] for f in known.files):
+        if known is not None and all(self._same(file) for file in known.files):
             reader.rule_ids.update(known.rule_ids)
             reader.related.extend(known.related)
             reader.each_of.update(known.each_of)
@@ -106,6 +106,13 @@ class SpecCopy:
                 each_of={k: v for k, v in reader.each_of.items() if k not in before[2]},
             )
         return kernel
+
+    def _same(self, file: str) -> bool:
+        """Whether a file says the same to a kernel, which never reads a struct's rules."""
+        text, before = self.texts[file], self.files[file]
+        if file == "structs.yaml" and text != before:
+            return _without_rules(text) == _without_rules(before)
+        return text == before
 
     def _kernel_files(self, kernel: Kernel) -> tuple[str, ...]:
         """Every file that a kernel is read from, more of them rather than fewer."""
@@ -155,6 +162,19 @@ class SpecCopy:
                 if fragment not in found:
                     found.append(fragment)
         return found
+
+
+def _without_rules(text: str) -> list[str]:
+    """The lines of `structs.yaml` without those under `rules` of a struct."""
+    found = []
+    depth: int | None = None
+    for line in text.split("\n"):
+        deep = len(line) - len(line.lstrip())
+        if depth is not None and (not line.strip() or deep > depth):
+            continue
+        depth = deep if line.strip() == "rules:" else None
+        found.append(line)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
