@@ -392,6 +392,16 @@ def test_sample_is_the_same_for_the_same_seed(project, capsys):
     assert set(listed("--only", "bodies")) < set(every)
 
 
+def test_what_a_journal_knows_is_not_tried_again_and_means_the_same(project, capsys):
+    journal = ["--mutant", "double.doubled:literal-1", "--journal", "journal.jsonl"]
+    _, first = judged(capsys, *journal)
+    (project / "source" / "doubling_reference.py").unlink()
+    _, second = judged(capsys, *journal)
+    kept = ("fate", "killer", "by", "said")
+    assert [first["mutants"][0][k] for k in kept] == [second["mutants"][0][k] for k in kept]
+    assert len((project / "journal.jsonl").read_text().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

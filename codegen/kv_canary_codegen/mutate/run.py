@@ -117,7 +117,7 @@ class Journal:
             return None
         return Outcome(
             mutant=mutant,
-            fate=Fate.KILLED,
+            fate=Fate(entry["fate"]),
             killer=Killer(entry["killer"]),
             by=entry["by"],
             said=entry["said"],
