@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 help:
 	@echo "make demo      replay a real trace, then show two contract errors and the explanation of one"
 	@echo "make test      format, lint, types, drift check, tests (what CI runs)"
-	@echo "make soak      the long counts"
+	@echo "make soak      the long counts, and the mutants of some kernel bodies"
 	@echo "make generate  write generated/ from spec/"
 	@echo "make prove     prove what changed, record it in spec/proofs, and generate the pages"
 	@echo "make check     say whether generated/ is what spec/ gives (exit 1 on drift)"

@@ -245,7 +245,7 @@ def test_explain_without_catalogue_and_codegen_names_the_extra(capsys, monkeypat
             "nothing",
             (
                 "replay, demo, faults, diagnose, bench, generate, check, new, explain, prove, "
-                "--help, --version"
+                "mutate, --help, --version"
             ),
             "kv-canary --help",
         ),

@@ -885,7 +885,7 @@ def test_no_command_imports_torch_triton_or_the_generated_package(small):
             [],
             "command line: the first word must be a command",
             "nothing",
-            "generate, check, new, explain, prove, --help",
+            "generate, check, new, explain, prove, mutate, --help",
             "python -m kv_canary_codegen --help",
         ),
         (

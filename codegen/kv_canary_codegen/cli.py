@@ -1,4 +1,4 @@
-"""`python -m kv_canary_codegen generate|check|new|explain`; loads no torch."""
+"""`python -m kv_canary_codegen generate|check|new|explain|prove|mutate`; loads no torch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from kv_canary_codegen.checks import checks_of
 from kv_canary_codegen.model import Project, Spec
+from kv_canary_codegen.mutate.command import add_parser as add_mutate
 from kv_canary_codegen.parse import _SpecReader, read_spec
 from kv_canary_codegen.proofs import read_proofs
 from kv_canary_codegen.prove.command import add_parser as add_prove
@@ -93,7 +94,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
             fix=f"{_typed()} {command} --help",
         )
     for name in ("spec", "out"):
-        if getattr(arguments, name) == "":
+        if getattr(arguments, name, None) == "":
             raise UsageError(
                 place=f"{command} --{name}",
                 rule="a folder must have a name",
@@ -106,14 +107,14 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 def _require_command(words: list[str]) -> None:
     word = words[0] if words else None
-    if word in (*_COMMANDS, "prove", "-h", "--help"):
+    if word in (*_COMMANDS, *_ADDED, "-h", "--help"):
         return
-    near = nearest(word, (*_COMMANDS, "prove", "--help")) if word else None
+    near = nearest(word, (*_COMMANDS, *_ADDED, "--help")) if word else None
     raise UsageError(
         place="command line",
         rule="the first word must be a command",
         found="nothing" if word is None else f"`{word}`",
-        wanted=f"`{near}`, perhaps" if near else ", ".join((*_COMMANDS, "prove", "--help")),
+        wanted=f"`{near}`, perhaps" if near else ", ".join((*_COMMANDS, *_ADDED, "--help")),
         fix=f"{_typed()} --help",
     )
 
@@ -138,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "explain":
             command.add_argument("rule", metavar="RULE", nargs="?", help="a rule's id")
     add_prove(commands)
+    add_mutate(commands)
     return parser
 
 
@@ -354,3 +356,5 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], int]]] = {
     "new": ("begin a kernel: a spec, a body and a reference", _new),
     "explain": ("say what a rule means and what to do when it breaks", _explain),
 }
+_ADDED = ("prove", "mutate")
+"""Commands that stand in folders of their own."""

@@ -627,7 +627,7 @@ class _SpecReader(Reader):
             self.lost = self.shared_lost or source.lost
             self.mentioned.clear()
             self.missing.clear()
-            kernel = _KernelReader(self, source, sources).read()
+            kernel = self.read_kernel(source, sources)
             if kernel is not None:
                 kernels.append(kernel)
         self._check_launchers(sources)
@@ -641,8 +641,22 @@ class _SpecReader(Reader):
             kernels=tuple(kernels),
         )
 
+    def load(self, path: Path, shown: str) -> MappingNode | None:
+        """The nodes of one file."""
+        return load(path, shown, self.problems)
+
+    def read_kernel(
+        self, source: _KernelSource, sources: Mapping[str, _KernelSource]
+    ) -> Kernel | None:
+        """One kernel, or None after reporting what is wrong with it."""
+        return _KernelReader(self, source, sources).read()
+
+    def read_body(self, reader: BodyReader, stem: str, span: Span) -> Body | None:
+        """One kernel's body."""
+        return reader.read(stem, span)
+
     def _file(self, name: str, context: str) -> Entries:
-        node = load(self.folder / name, f"{self.shown}/{name}", self.problems)
+        node = self.load(self.folder / name, f"{self.shown}/{name}")
         if node is None:
             self.lost = True
         return self.mapping(node, context, what=name)
@@ -1462,7 +1476,7 @@ class _SpecReader(Reader):
                     allowed="small letters, digits and _, and no reserved word",
                 )
                 continue
-            node = load(path, shown, self.problems)
+            node = self.load(path, shown)
             self.lost = False
             entries = self.mapping(node, "kernel") if node is not None else {}
             stem = entries.get("kernel", (None, None))[1]
@@ -1620,7 +1634,7 @@ class _KernelReader:
         details = self.spec.text(self.node("details"), "`details`")
         functions = self._functions()
         complete = not self.spec.lost and not self.spec.missing
-        body = BodyReader(
+        reader = BodyReader(
             folder=self.spec.folder / "kernels",
             shown_folder=f"{self.spec.shown}/kernels",
             tensors={t.identifier: t for t in _flatten(arguments)},
@@ -1632,7 +1646,8 @@ class _KernelReader:
             functions=functions,
             complete=complete,
             sound=self.problems.count() == before,
-        ).read(stem, self.source.span)
+        )
+        body = self.spec.read_body(reader, stem, self.source.span)
         if body is not None and complete:
             self._check_unread(arguments, derived, body, merged, {name for _, name in used})
         if self.problems.count() > before or body is None or not complete:

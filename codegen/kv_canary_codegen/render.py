@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,42 @@ class Renderer:
         self.spec = spec
         self.spec_name = spec_name
         self.proofs = proofs or {}
-        self.searches = {kernel.stem: Search(spec, kernel) for kernel in spec.kernels}
-        self.written = (
-            *views.written_texts(spec, self.searches),
-            *backend_texts(spec.project),
+
+    @cached_property
+    def searches(self) -> dict[str, Search]:
+        """Of each kernel, the search for calls that break its rules."""
+        return {kernel.stem: Search(self.spec, kernel) for kernel in self.spec.kernels}
+
+    @cached_property
+    def written(self) -> tuple[RuleText, ...]:
+        """What every written rule means."""
+        return (
+            *views.written_texts(self.spec, self.searches),
+            *backend_texts(self.spec.project),
         )
+
+    def modules(self, stems: Iterable[str]) -> dict[str, str]:
+        """Of all files, those that a call of these kernels runs, beside what all kernels share."""
+        package = self.spec.project.package
+        found = {f"{package}/constants.py": self._constants()}
+        if self.spec.structs:
+            found[f"{package}/structs.py"] = self._structs()
+        for kernel in self.spec.kernels:
+            if kernel.stem in stems:
+                found[f"{package}/kernels/{kernel.stem}.py"] = self._kernel(kernel)
+                found[f"{package}/validators/{kernel.stem}.py"] = self._validator(kernel)
+                found[f"{package}/launchers/{kernel.stem}.py"] = self._launcher(kernel)
+        return found
+
+    def tests(self, stems: Iterable[str]) -> dict[str, str]:
+        """Of all files, the tests of these kernels and of the structs."""
+        found = {"tests/conftest.py": self._render("markers.py.jinja", "project.yaml")}
+        if self.spec.structs:
+            found["tests/test_structs.py"] = self._structs_test()
+        for kernel in self.spec.kernels:
+            if kernel.stem in stems:
+                found[f"tests/test_{kernel.stem}.py"] = self._test(kernel)
+        return found
 
     def files(self) -> dict[str, str]:
         """All files by path relative to the output folder, in order of their paths."""
@@ -86,11 +117,7 @@ class Renderer:
         )
         if self.spec.structs:
             found[f"{package}/structs.py"] = self._structs()
-            found["tests/test_structs.py"] = self._render(
-                "structs_test.py.jinja",
-                "structs.yaml",
-                structs=[views.struct_test_view(s, self.spec) for s in self.spec.structs],
-            )
+            found["tests/test_structs.py"] = self._structs_test()
             found["docs/structs.md"] = self._render(
                 "structs.md.jinja",
                 "structs.yaml",
@@ -184,6 +211,13 @@ class Renderer:
             structs=structs,
             listed="Sequence[" in text,
             enums=[e.name for e in self.spec.enums if re.search(rf"\b{e.name}\b", text)],
+        )
+
+    def _structs_test(self) -> str:
+        return self._render(
+            "structs_test.py.jinja",
+            "structs.yaml",
+            structs=[views.struct_test_view(s, self.spec) for s in self.spec.structs],
         )
 
     def _rules(self) -> str:

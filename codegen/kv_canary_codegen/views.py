@@ -776,6 +776,8 @@ class _Fast:
         self.kernel = kernel
         self.spec = spec
         self.shaped: dict[tuple[Expr, ...], str] = {}
+        self.shapes: dict[str, str] = {}
+        """Of each tensor, by its path, where its shape is read."""
         self.pending: list[Check] = []
         binders = kernel.binders()
         self.first = self._condition(self._first_terms())
@@ -896,12 +898,16 @@ class _Fast:
         dims = tuple(dim.expr for dim in tensor.type.dims)
         exact = not any(dim.at_least for dim in tensor.type.dims)
         own = [lengths.get((tensor.path, axis)) for axis in range(tensor.type.rank)]
+        self.shapes[tensor.path] = f"{name}.shape"
         if exact and all(isinstance(dim, Integer) for dim in dims):
             shape = ", ".join(str(dim.value) for dim in dims if isinstance(dim, Integer))
             terms.append(f"{name}.shape == ({shape}{',' if len(dims) == 1 else ''})")
         elif exact and dims in self.shaped:
             terms.append(f"{name}.shape == {self.shaped[dims]}")
+            if not tensor.optional:
+                self.shapes[tensor.path] = self.shaped[dims]
         else:
+            self.shapes[tensor.path] = f"{name}_shape"
             terms.append(f"len({name}_shape := {name}.shape) == {tensor.type.rank}")
             bound = [binders.get(dim.binds or "", (None, 0)) for dim in tensor.type.dims]
             if not tensor.optional and exact and all(dim.binds for dim in tensor.type.dims):
@@ -938,7 +944,7 @@ class _Fast:
         for size, (tensor, axis) in binders.items():
             if size in needed:
                 if tensor.item is None:
-                    shape = f"{tensor.identifier}_shape[{axis}]"
+                    shape = f"{self.shapes[tensor.path]}[{axis}]"
                 else:
                     shape = extent_text(tensor, axis)
                 if tensor.optional:
@@ -951,7 +957,7 @@ class _Fast:
 
     def _printer(self, given: tuple[str, ...] = ()) -> PythonPrinter:
         shaped = {
-            t.path: f"{t.identifier}{'_shape' if t.item is None else '.shape'}"
+            t.path: self.shapes[t.path] if t.item is None else f"{t.identifier}.shape"
             for t in self.kernel.tensors
         }
         return CodePrinter(

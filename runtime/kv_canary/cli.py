@@ -25,6 +25,7 @@ _FORWARDED = {
     "new": "start a kernel: a spec, a body and a reference that generate at once",
     "explain": "tell what a rule means, what breaks it, and what to do; alone: list the rules",
     "prove": "prove rules and contracts, and that no access of a kernel leaves its tensor",
+    "mutate": "put small faults into rules and bodies, and say which of them nobody notices",
 }
 _OWN = {
     "replay": "drive a paged pool with a real trace, and check its plans or run a canary in it",

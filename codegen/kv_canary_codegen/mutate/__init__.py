@@ -1,0 +1,1 @@
+"""`mutate`: what of a spec could be otherwise without anybody noticing."""
