@@ -418,7 +418,7 @@ def test_bad_input_exits_with_2_and_says_what_to_do(project, capsys, words, said
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rulez: {}", "it has three keys"),
+        ("rulez: {}", "it has four keys"),
         ("rules: {a: no}", "`a` needs a reason"),
         ("tests: {double: [test_a.py]}", "`tests` of `double` says what is run"),
         ("rules: [a]", "`rules` must be a mapping"),

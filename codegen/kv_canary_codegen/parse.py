@@ -1571,6 +1571,19 @@ def _split(text: str, start: int) -> list[tuple[str, int]]:
     return parts
 
 
+def _steps_of_one(require: Expr) -> Iterator[tuple[str, int]]:
+    """Tensors and axes of which a rule requires that elements along them follow each other."""
+    match require:
+        case language.Compare(first=language.Stride(tensor=path, axis=axis), rest=rest):
+            if rest == (("==", language.Integer(1)),):
+                yield path, axis
+        case language.Implies(left=language.Present(tensor=path), right=right):
+            yield from (found for found in _steps_of_one(right) if found[0] == path)
+        case language.Every(items=items):
+            for item in items:
+                yield from _steps_of_one(item)
+
+
 class _KernelReader:
     """Reads one kernel: names first, then what is written with them, then what nothing reads."""
 
@@ -1650,6 +1663,8 @@ class _KernelReader:
         body = self.spec.read_body(reader, stem, self.source.span)
         if body is not None and complete:
             self._check_unread(arguments, derived, body, merged, {name for _, name in used})
+            if self.problems.count() == before:
+                self._check_packed(arguments, body, rules)
         if self.problems.count() > before or body is None or not complete:
             return None
         return Kernel(
@@ -2828,6 +2843,20 @@ class _KernelReader:
             "unchanged(x beyond count)",
         )
         return None
+
+    def _check_packed(self, arguments: list[Argument], body: Body, rules: Iterable[Rule]) -> None:
+        """Of a tensor in rows, that a rule says what the kernel takes for granted."""
+        told = {found for rule in rules for found in _steps_of_one(rule.require)}
+        read = {access.tensor.path for access in body.accesses}
+        for tensor in _flatten(arguments):
+            last = {(tensor.path, -1), (tensor.path, tensor.type.rank - 1)}
+            rows = tensor.type.layout is Layout.ROWS and not tensor.item
+            if rows and tensor.path in read and not told & last:
+                self.problems.report(
+                    tensor.span,
+                    f"`{tensor.path}` is in rows, and no rule says that its rows are packed",
+                    allowed="a rule that requires `stride(it, -1) == 1`",
+                )
 
     def _check_unread(
         self,

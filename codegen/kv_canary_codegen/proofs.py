@@ -242,6 +242,8 @@ class ProofView:
     witness: str
     breaking: Mapping[str, str]
     """By rule, a call that breaks it first; no call does so with a rule that is not here."""
+    asked: frozenset[str]
+    """Rules that the solver was asked about: those that numbers decide."""
     smallest: frozenset[str]
     """Rules of which that call is proved to be the smallest."""
     kept: Mapping[str, str]
@@ -268,6 +270,7 @@ def proof_view(proofs: KernelProofs | None, contract: str, source: str) -> Proof
         proofs=sum(proofs.counts()),
         witness=proofs.witness,
         breaking={rule.rule: rule.breaking for rule in proofs.rules if rule.breaking},
+        asked=frozenset(rule.rule for rule in proofs.rules),
         smallest=frozenset(rule.rule for rule in proofs.rules if rule.smallest == "yes"),
         kept={rule.rule: rule.reason for rule in proofs.rules if rule.verdict == "kept"},
         rows=tuple(

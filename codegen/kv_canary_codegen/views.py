@@ -357,6 +357,8 @@ def parameters_of(kernel: Kernel, spec: Spec) -> tuple[ParameterView, ...]:
                 if tensor.type.dtype is Dtype.BYTES:
                     itemsize = tensor.type.element.itemsize
                     value = f"{value} * {tensor.identifier}.itemsize // {itemsize}"
+                elif tensor.type.packing > 1:
+                    value = f"{value} // {tensor.type.packing}"
                 if tensor.optional:
                     value = f"0 if {tensor.identifier} is None else {value}"
                 found.append(_integer(stride, value))

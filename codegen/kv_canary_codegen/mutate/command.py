@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kv_canary_codegen.mutate.run import Outcome
 
 NOTICED, SURVIVED, BAD_INPUT = 0, 1, 2
-FAMILIES = ("rules", "bodies")
+FAMILIES = ("rules", "bodies", "guards")
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="name the mutants, and judge none")
     parser.add_argument("--sample", type=int, default=None, metavar="N", help="some of them")
     parser.add_argument("--seed", type=int, default=0, help="which sample")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for bodies")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes for bodies and guards"
+    )
     parser.add_argument(
         "--journal", type=Path, default=None, metavar="FILE",
         help="write down each outcome, and pass over bodies' mutants that it says are killed",
@@ -111,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
             outcomes=outcomes,
             problems=stale(reasons.survivors, outcomes, every),
             missing=judging.missing,
-            files=editor.files,
+            files={**editor.files, **editor.kernels},
             folder=folder.name,
             seconds=time.monotonic() - start,
         )

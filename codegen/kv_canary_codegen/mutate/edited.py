@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kv_canary_codegen.model import Spec
-from kv_canary_codegen.mutate.mutants import Mutant
+from kv_canary_codegen.mutate.guards import beside, kernel_files
+from kv_canary_codegen.mutate.mutants import Family, Mutant
 from kv_canary_codegen.mutate.spec_copy import SpecCopy, spec_files
 from kv_canary_codegen.render import Renderer
 from kv_canary_codegen.source import SpecError
@@ -36,6 +37,8 @@ class Editor:
         self._copy = SpecCopy(self.files, place / folder.resolve().name, folder.as_posix())
         self.spec = self._copy.read({})
         self.generated = Renderer(self.spec, self.folder.resolve().name).files()
+        self.kernels = kernel_files(self.spec, self.generated)
+        """The generated kernels, by path relative to the spec folder."""
 
     @property
     def package(self) -> str:
@@ -58,6 +61,14 @@ class Editor:
 
     def edited(self, mutant: Mutant) -> Edited:
         """The spec and the modules after an edit."""
+        if mutant.family is Family.GUARDS:
+            texts = mutant.texts(self.kernels)
+            changed = {
+                file: texts[beside(self.spec, file)]
+                for file in self.generated
+                if beside(self.spec, file) in texts
+            }
+            return Edited(spec=self.spec, changed=changed)
         try:
             spec = self._copy.read(mutant.texts(self.files))
         except SpecError as error:

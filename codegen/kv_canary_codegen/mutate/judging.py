@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +155,7 @@ class Trials:
         self, changed: Mapping[str, str], tests: Sequence[str], keyword: str, seconds: float
     ) -> tuple[str, str] | None:
         """The first test that fails after some generated files are changed, and what it says."""
-        self._put(changed)
-        try:
+        with self.changed(changed):
             asked = {
                 "folder": str(self.place),
                 "tests": list(tests),
@@ -163,9 +163,16 @@ class Trials:
                 "seconds": seconds,
             }
             found = self._process.ask(asked, seconds + 60)
-        finally:
-            self._put({file: self.generated[file] for file in changed})
         return None if found is None else (found[0], found[1])
+
+    @contextlib.contextmanager
+    def changed(self, texts: Mapping[str, str]) -> Iterator[Path]:
+        """The generated folder while some of its files read otherwise."""
+        self._put(texts)
+        try:
+            yield self.place
+        finally:
+            self._put({file: self.generated[file] for file in texts})
 
     def end(self) -> None:
         """End the process."""

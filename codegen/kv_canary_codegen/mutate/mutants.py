@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import posixpath
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Family(Enum):
 
     RULES = "rules"
     BODIES = "bodies"
+    GUARDS = "guards"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Replacement:
     """Other text in one place of one file."""
 
     file: str
-    """Relative to the spec folder."""
+    """Relative to the spec folder; of guards, a generated file beside it."""
     start: int
     end: int
     text: str
@@ -85,8 +87,8 @@ class Mutant:
             pieces += difflib.unified_diff(
                 files[file].splitlines(keepends=True),
                 text.splitlines(keepends=True),
-                f"a/{folder}/{file}",
-                f"b/{folder}/{file}",
+                posixpath.normpath(f"a/{folder}/{file}"),
+                posixpath.normpath(f"b/{folder}/{file}"),
             )
         return "".join(
             piece if piece.endswith("\n") else f"{piece}\n\\ No newline at end of file\n"

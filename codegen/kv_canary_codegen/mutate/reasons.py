@@ -2,6 +2,7 @@
 
     rules:        mutant -> why no call can tell it from the spec as it is
     bodies:       mutant -> why it may survive
+    guards:       mutant -> what else keeps the access inside, and why the guard stays
     tests:        kernel -> `run`, hand-written tests that launch it, as pytest takes them, in the
                   tests' folder, and `keyword`, which of them, as pytest's `-k` takes it
 
@@ -20,7 +21,7 @@ import yaml
 from kv_canary_codegen.write import CommandError
 
 FILE = "mutate.yaml"
-KEYS = ("rules", "bodies", "tests")
+KEYS = ("rules", "bodies", "guards", "tests")
 TEST_KEYS = {"run", "keyword"}
 SHORTEST_SENTENCE = 20
 """Letters; less explains nothing."""
@@ -62,9 +63,9 @@ def read_reasons(folder: Path) -> Reasons:
     except yaml.YAMLError as error:
         raise _error(path, "it must be YAML", str(error), "a mapping") from error
     if not isinstance(found, dict) or set(found) - set(KEYS):
-        raise _error(path, "it has three keys", ", ".join(map(str, found)), ", ".join(KEYS))
+        raise _error(path, "it has four keys", ", ".join(map(str, found)), ", ".join(KEYS))
     survivors: dict[str, str] = {}
-    for key in ("rules", "bodies"):
+    for key in KEYS[:-1]:
         for name, reason in _mapping(path, key, found).items():
             sentence = isinstance(reason, str) and reason.strip().endswith(".")
             if not sentence or len(reason) < SHORTEST_SENTENCE:

@@ -23,6 +23,7 @@ from pathlib import Path
 from kv_canary_codegen.model import Kernel, Spec
 from kv_canary_codegen.mutate.bodies import body_mutants
 from kv_canary_codegen.mutate.edited import Edited, Editor
+from kv_canary_codegen.mutate.guards import guard_mutants
 from kv_canary_codegen.mutate.judging import Messages, MutateError, Trials
 from kv_canary_codegen.mutate.mutants import Family, Mutant
 from kv_canary_codegen.mutate.reasons import FILE, Reasons, Tests
@@ -78,12 +79,14 @@ def mutants_of(editor: Editor, families: Sequence[Family]) -> tuple[Mutant, ...]
         found += rule_mutants(editor.folder, editor.files)
     if Family.BODIES in families:
         found += body_mutants(editor.files)
+    if Family.GUARDS in families:
+        found += guard_mutants(editor.spec, editor.kernels)
     return tuple(found)
 
 
 def owner(mutant: Mutant) -> str:
     """The kernel or struct, fragment or functions file, that a mutant is of."""
-    if mutant.family is Family.RULES:
+    if mutant.family is not Family.BODIES:
         return mutant.id.partition(".")[0]
     path = Path(mutant.file)
     stem = path.name.partition(".")[0]
@@ -179,7 +182,7 @@ class Run:
             MutateError: Something fails that nothing was edited for.
         """
         rules = [m for m in mutants if m.family is Family.RULES]
-        bodies = [m for m in mutants if m.family is Family.BODIES]
+        bodies = [m for m in mutants if m.family is not Family.RULES]
         found = {}
         try:
             for mutant in rules:
@@ -291,9 +294,43 @@ class Run:
         if known is not None:
             return known
         start = time.monotonic()
-        outcome = _unread(mutant, edited) or self._by_trials(mutant, edited, trials)
+        outcome = (
+            _unread(mutant, edited)
+            or (self._by_proof(mutant, edited, trials) if mutant.family is Family.GUARDS else None)
+            or self._by_trials(mutant, edited, trials)
+        )
         outcome = outcome or Outcome(mutant=mutant, fate=Fate.SURVIVED)
         return self._settled(outcome, start, edited)
+
+    def _by_proof(self, mutant: Mutant, edited: Edited, trials: Trials) -> Outcome | None:
+        """Whether an access of the variant with all optional tensors is no longer proved."""
+        if Killer.PROVE.value in self.missing:
+            return None
+        try:
+            from kv_canary_codegen.prove.arguments import variants_of
+            from kv_canary_codegen.prove.engine import proved
+            from kv_canary_codegen.prove.lowering import LoweringError
+            from kv_canary_codegen.prove.safety import Status
+        except ImportError as error:
+            self.missing[Killer.PROVE.value] = str(error)
+            return None
+        (stem,) = self.editor.stems(tuple(edited.changed))
+        kernel = next(kernel for kernel in self.editor.spec.kernels if kernel.stem == stem)
+        fullest = max(
+            variants_of(kernel, self.editor.spec),
+            key=lambda variant: sum(given for _, given in variant.given),
+        )
+        with trials.changed(edited.changed) as place:
+            try:
+                (result,) = proved(self.editor.spec, place, [(kernel, fullest)], refute=False)
+            except LoweringError as error:
+                self.missing[Killer.PROVE.value] = str(error).strip().split("\n")[-1]
+                return None
+        for access in result.accesses:
+            if access.status is not Status.PROVED:
+                said = f"{access.kind} {' or '.join(access.arguments)}: {access.reason}"
+                return _killed(mutant, Killer.PROVE, (f"{stem}.py:{access.line}", said))
+        return None
 
     def _by_trials(self, mutant: Mutant, edited: Edited, trials: Trials) -> Outcome | None:
         stems = self.editor.stems(tuple(edited.changed)) if edited.changed else ()

@@ -31,8 +31,11 @@ from kv_canary_codegen.prove.safety import Status
 DERIVED = "access:"
 """What conclusions of the prover begin with among the answers; the rest are the solver's own."""
 
-SILENT = ("__init__", "__main__", "cache", "command", "reasons", "record", "report")
-"""Modules that start the prover, or keep and show what it found."""
+SILENT = (
+    "__init__", "__main__", "cache", "command", "counterexample", "guarded_calls", "reasons",
+    "record", "replay", "report",
+)  # fmt: skip
+"""Modules that start the prover, keep and show what it found, or look for what it did not prove."""
 OF_RULES = ("contracts", "rules")
 """Modules that say nothing of accesses."""
 SEARCHING = ("checks", "expr", "search")
