@@ -18,7 +18,9 @@ RUNTIME = REPOSITORY / "runtime" / "kv_canary"
 # What runtime/README.md says loads neither torch nor the generated package.
 LIGHT_MODULES = [
     "kv_canary",
+    "kv_canary.canary.rules",
     "kv_canary.cli",
+    "kv_canary.devices",
     "kv_canary.errors",
     "kv_canary.flags",
     "kv_canary.replay.command",
