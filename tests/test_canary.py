@@ -5,6 +5,7 @@ import importlib.util
 import logging
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from kv_canary import (
     RealKvSource,
     WindowPool,
 )
+from kv_canary.canary.prefixes import check_rewind
 from kv_canary.findings import log_line, read_dump
 
 TAG, SLOT, POSITION, TOKEN, EXPECTED_TOKEN, REASONS = 0, 1, 2, 3, 4, 7
@@ -490,6 +492,58 @@ def test_rewound_row_stays_known(decoding, told):
     assert reasons(violations(engine)) == {FailReason.VERIFY_TOKEN_MISMATCH}
 
 
+ROWS_THAT_CANNOT_BE = [
+    ([0], [1], "row", "rows must be in [1, 9), got 0"),
+    ([9], [1], "row", "rows must be in [1, 9), got 9"),
+    ([1], [49], "length", "lengths must be in [0, 48], got 49 for row 1"),
+    ([1], [-1], "length", "lengths must be in [0, 48], got -1 for row 1"),
+    ([1, 2], [3], "lengths", "lengths must be as many as rows, got 1 and 2"),
+    ([1], [2.0], "numbers", "lengths must be whole numbers, 1-D, got [2.0]"),
+    ("ab", [1, 2], "numbers", "rows must be whole numbers, 1-D, got 'ab'"),
+    (3, [1], "numbers", "rows must be whole numbers, 1-D, got 3"),
+    (
+        torch.tensor([1.0]),
+        [1],
+        "numbers",
+        "rows must be whole numbers, 1-D, got torch.float32 of shape (1,)",
+    ),
+    (
+        [1],
+        torch.tensor([[1]]),
+        "numbers",
+        "lengths must be whole numbers, 1-D, got torch.int64 of shape (1, 1)",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "lengths", "rule", "message"),
+    [
+        *ROWS_THAT_CANNOT_BE,
+        ([3, 4, 3], [1, 2, 2], "repeated", "rows must be there once each, got 3 more than once"),
+    ],
+)
+def test_rewind_to_what_cannot_be_is_refused(decoding, rows, lengths, rule, message):
+    engine, (request,) = decoding(8)
+    with pytest.raises(ContractError) as caught:
+        engine.canary.rewind(rows, lengths)
+    assert str(caught.value) == f"kv-canary: rewind {message}"
+    assert caught.value.broken_rules[0].rule_id == f"canary.rewind_{rule}"
+    assert engine.canary.snapshot().expected_valid[request.row] == 8
+
+
+def test_rewind_reads_nothing_of_tensors_on_another_device():
+    rows = torch.empty(2, dtype=torch.int64, device="meta")
+    check_rewind(rows, [1, 2], table_shape=(9, 48))
+    for lengths, message in (
+        ([1], "lengths must be as many as rows, got 1 and 2"),
+        (rows.float(), "lengths must be whole numbers, 1-D, got torch.float32 of shape (2,)"),
+    ):
+        with pytest.raises(ContractError) as caught:
+            check_rewind(rows, lengths, table_shape=(9, 48))
+        assert str(caught.value) == f"kv-canary: rewind {message}"
+
+
 def test_row_whose_table_changed_is_not_expected_in_a_snapshot(decoding):
     engine, (request,) = decoding(8)
     assert engine.canary.snapshot().expected_valid[request.row] == 8
@@ -512,6 +566,19 @@ def test_row_whose_table_changed_is_not_expected_in_a_snapshot(decoding):
             torch.ones(2, 2),
             "kv-canary: prefix_hit tokens must be 1-D with at most 48 entries, got shape (2, 2)",
         ),
+        (
+            1,
+            torch.ones(3),
+            "kv-canary: prefix_hit tokens must be whole numbers, got torch.float32",
+        ),
+        (
+            1,
+            torch.ones(3, dtype=torch.bool),
+            "kv-canary: prefix_hit tokens must be whole numbers, got torch.bool",
+        ),
+        (1, [1, 2.5], "kv-canary: prefix_hit tokens must be whole numbers, got torch.float32"),
+        (1, "ab", "kv-canary: prefix_hit tokens must be whole numbers, got 'ab'"),
+        (1, ["a"], "kv-canary: prefix_hit tokens must be whole numbers, got ['a']"),
     ],
 )
 def test_announcement_that_cannot_be_is_refused(engine_type, row, tokens, message):
@@ -660,6 +727,16 @@ def test_dump_that_cannot_be_written_does_not_hide_the_finding(decoding, tmp_pat
     assert caught.value.note.startswith("the dump could not be written: ")
 
 
+def test_dump_into_a_folder_that_is_not_there_names_the_folder(decoding, tmp_path):
+    engine, _ = decoding()
+    folder = tmp_path / "no"
+    with pytest.raises(ContractError) as caught:
+        engine.canary.dump(folder / "dump.pt")
+    assert str(caught.value) == (
+        f"kv-canary: dump needs a folder that is there, got {str(folder)!r}"
+    )
+
+
 def test_dump_can_be_asked_for(decoding, tmp_path):
     engine = damaged(decoding)
     engine.canary.dump(tmp_path / "dump.pt")
@@ -727,7 +804,16 @@ def test_off_mode_does_nothing():
             "mode must be one of off/log/raise/collect, got 'rais'",
             "fix: did you mean `raise`?",
         ),
-        ({"mode": None}, "mode must be one of off/log/raise/collect, got None", None),
+        (
+            {"mode": None},
+            "mode must be one of off/log/raise/collect, got None",
+            "fix: Pass mode='off', 'log', 'raise' or 'collect'.",
+        ),
+        (
+            {"mode": "RAISE"},
+            "mode must be one of off/log/raise/collect, got 'RAISE'",
+            "fix: did you mean `raise`?",
+        ),
         (
             {"real_kv": "al"},
             "real_kv must be one of none/partial/all, got 'al'",
@@ -746,6 +832,11 @@ def test_off_mode_does_nothing():
             "report_interval_s must be a number of seconds from 0 on, got -1",
             None,
         ),
+        (
+            {"dump_folder": 3},
+            "dump_folder must be a path or None, got 3",
+            "fix: Make the folder before the canary, or pass None for no dumps.",
+        ),
     ],
 )
 def test_wrong_field_of_the_configuration_is_a_named_error(fields, message, note):
@@ -753,8 +844,9 @@ def test_wrong_field_of_the_configuration_is_a_named_error(fields, message, note
         CanaryConfig(**fields)
     assert str(caught.value) == f"kv-canary: {message}"
     assert caught.value.broken_rules[0].rule_id == f"canary.{next(iter(fields))}"
+    assert caught.value.__notes__[-1] == f"more: kv-canary explain canary.{next(iter(fields))}"
     if note:
-        assert caught.value.__notes__[-1] == note
+        assert caught.value.__notes__[-2] == note
 
 
 def test_forward_before_arm_is_an_error_in_raise_mode(engine_type):
@@ -765,9 +857,10 @@ def test_forward_before_arm_is_an_error_in_raise_mode(engine_type):
     assert str(caught.value) == (
         "kv-canary: forward was entered before arm(), so that nothing would be verified"
     )
-    assert caught.value.__notes__[-1] == (
-        "fix: call arm() once, after the engine's warm-up and before it captures graphs"
-    )
+    assert caught.value.__notes__[-2:] == [
+        "fix: Call arm() once, after the engine's warm-up and before it captures graphs.",
+        "more: kv-canary explain canary.not_armed",
+    ]
     engine.canary.arm()
     engine.step([(request, 4)])
 
@@ -811,6 +904,83 @@ def test_nested_scopes_are_one(decoding):
     engine.advance([(request, 1)])
     step_all(engine)
     assert violations(engine) == []
+
+
+def test_scope_is_entered_inside_itself_and_again(decoding):
+    engine, (request,) = decoding()
+    batch = engine.batch([(request, 1)])
+    scope = engine.canary.forward(**batch)
+    with scope, scope:
+        engine.write_kv(batch)
+    engine.advance([(request, 1)])
+    health = engine.canary.health()
+    assert health.forwards == health.forwards_on_device == 2
+    step_all(engine)
+    assert violations(engine) == []
+
+
+def test_views_of_the_same_memory_are_the_same_batch(decoding):
+    engine, (request,) = decoding()
+    batch = engine.batch([(request, 1)])
+    views = {name: tensor[:] for name, tensor in batch.items()}
+    with engine.canary.forward(**batch), engine.canary.forward(**views):
+        engine.write_kv(batch)
+    assert engine.canary.health().forwards == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("req_pool_indices", lambda tensor: tensor.clone()),
+        ("positions", lambda tensor: tensor + 1),
+        ("out_cache_loc", lambda tensor: tensor[:0]),
+        ("input_ids", lambda tensor: tensor.view(torch.float64)),
+        ("extend_seq_lens", lambda tensor: tensor.tolist()),
+    ],
+)
+def test_scope_of_another_batch_inside_a_scope_is_refused(decoding, name, other):
+    """It would be neither verified nor stamped. The forward around it goes on."""
+    engine, (request,) = decoding()
+    batch = engine.batch([(request, 1)])
+    with engine.canary.forward(**batch):
+        inner = engine.canary.forward(**{**batch, name: other(batch[name])})
+        with pytest.raises(ContractError) as caught, inner:
+            pass
+        engine.write_kv(batch)
+    assert str(caught.value) == (
+        "kv-canary: forward was entered inside the scope of another batch, and would be neither "
+        f"verified nor stamped; {name} is not the outer scope's"
+    )
+    assert caught.value.broken_rules[0].rule_id == "canary.other_batch"
+    assert "fix: Leave a forward's scope before the next one's is entered." in (
+        caught.value.__notes__
+    )
+    engine.advance([(request, 1)])
+    step_all(engine)
+    assert violations(engine) == []
+    assert engine.canary.health().forwards == 3
+
+
+def test_scopes_left_in_the_order_of_their_entry_are_refused(decoding):
+    """And their forward counts as failed, as nobody knows where it ends."""
+    engine, (request,) = decoding()
+    batch = engine.batch([(request, 1)])
+    first, second = (engine.canary.forward(**batch) for _ in range(2))
+    first.__enter__()
+    second.__enter__()
+    with pytest.raises(ContractError) as caught:
+        first.__exit__(None, None, None)
+    assert str(caught.value) == (
+        "kv-canary: a forward's scope was left while one that was entered after it was not"
+    )
+    with pytest.raises(ContractError) as caught:
+        second.__exit__(None, None, None)
+    assert str(caught.value) == "kv-canary: a forward's scope was left that is not entered"
+    assert caught.value.broken_rules[0].rule_id == "canary.scope_order"
+    step_all(engine)
+    assert violations(engine) == []
+    health = engine.canary.health()
+    assert (health.forwards, health.forwards_failed) == (2, 1)
 
 
 class ModelError(Exception):
@@ -1023,13 +1193,73 @@ def test_canary_that_cannot_be_is_refused_when_made(engine_type, arguments, mess
     assert str(caught.value) == f"kv-canary: {message}"
 
 
-def test_refused_source_is_named_by_its_pool(engine_type):
-    engine = engine_type()
+def wrong_source(engine):
+    return RealKvSource(engine.v[:10], 1, 32, 32)
+
+
+def with_window_sources(engine, **sources):
+    arguments = engine.arguments
+    return {**arguments, "window": replace(arguments["window"], **sources)}
+
+
+def boxes(engine):
+    """A source with an axis for each token of a page."""
+    return RealKvSource(engine.k.view(-1, 4, 32), 4, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        (
+            lambda e: changed(e, v_sources=[wrong_source(e)]),
+            "where: v_sources[0], of the full pool",
+        ),
+        (
+            lambda e: changed(e, k_sources=[*e.arguments["k_sources"], wrong_source(e)]),
+            "where: k_sources[2], of the full pool",
+        ),
+        (lambda e: changed(e, v_sources=[boxes(e)]), "where: v_sources[0], of the full pool"),
+        (
+            lambda e: changed(e, v_sources=[e.v]),
+            "where: v_sources[0], of the full pool",
+        ),
+        (
+            lambda e: changed(e, k_sources=e.arguments["v_sources"] * 5),
+            "where: k_sources, of the full pool",
+        ),
+        (
+            lambda e: with_window_sources(e, v_sources=[wrong_source(e)]),
+            "where: window.v_sources[0], of the window pool",
+        ),
+    ],
+)
+def test_refused_source_is_named_by_its_list_and_place(engine_type, arguments, note):
+    engine = engine_type(window=6)
     with pytest.raises(ContractError) as caught:
-        Canary(
-            CanaryConfig(), **changed(engine, v_sources=[RealKvSource(engine.v[:10], 1, 32, 32)])
+        Canary(CanaryConfig(), **arguments(engine))
+    assert caught.value.__notes__[-1] == note
+
+
+def test_source_that_is_in_no_list_is_refused(engine_type):
+    engine = engine_type(window=6)
+    source = wrong_source(engine)
+    for arguments, name, found, fix in (
+        (changed(engine, k_sources=source), "k_sources", "RealKvSource", "k_sources=[source]"),
+        (
+            with_window_sources(engine, v_sources=source),
+            "window.v_sources",
+            "RealKvSource",
+            "v_sources=[source]",
+        ),
+        (changed(engine, v_sources=engine.v), "v_sources", "Tensor", "k_sources=[source]"),
+        (changed(engine, v_sources=None), "v_sources", "NoneType", "k_sources=[source]"),
+    ):
+        with pytest.raises(ContractError) as caught:
+            Canary(CanaryConfig(), **arguments)
+        assert str(caught.value) == (
+            f"kv-canary: {name} must be a list of RealKvSource, got {found}"
         )
-    assert caught.value.__notes__[-1] == "in v_sources or sizes of the full pool"
+        assert fix in caught.value.__notes__[-2]
 
 
 def test_both_names_of_the_window_are_refused(engine_type):
@@ -1129,19 +1359,12 @@ def test_sweep_leaves_the_share_of_the_last_forward(decoding):
     assert engine.canary.sweep([], []) == 0
 
 
-@pytest.mark.parametrize(
-    ("rows", "lengths", "message"),
-    [
-        ([0], [1], "sweep rows must be in [1, 9), got 0"),
-        ([9], [1], "sweep rows must be in [1, 9), got 9"),
-        ([1], [49], "sweep lengths must be in [0, 48], got 49 for row 1"),
-        ([1, 2], [3], "sweep lengths must be as many as rows, got 1 and 2"),
-    ],
-)
-def test_sweep_of_what_is_not_there_is_refused(engine_type, rows, lengths, message):
+@pytest.mark.parametrize(("rows", "lengths", "rule", "message"), ROWS_THAT_CANNOT_BE)
+def test_sweep_of_what_is_not_there_is_refused(engine_type, rows, lengths, rule, message):
     with pytest.raises(ContractError) as caught:
         engine_type().canary.sweep(rows, lengths)
-    assert str(caught.value) == f"kv-canary: {message}"
+    assert str(caught.value) == f"kv-canary: sweep {message}"
+    assert caught.value.broken_rules[0].rule_id == f"canary.sweep_{rule}"
 
 
 @pytest.mark.parametrize("name", ["sweep", "close"])
@@ -1228,8 +1451,7 @@ def test_use_after_close_is_refused(decoding, name, arguments):
     engine.canary.close()
     with pytest.raises(ContractError) as caught:
         getattr(engine.canary, name)(*arguments)
-    called = "snapshot" if name == "dump" else name
-    assert str(caught.value) == f"kv-canary: {called} was called after close()"
+    assert str(caught.value) == f"kv-canary: {name} was called after close()"
 
 
 def test_forward_after_close_is_refused(decoding):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kv_canary import CanaryConfig, CanaryError, CanaryLaunchTag
+from kv_canary import CanaryConfig, CanaryError, CanaryLaunchTag, ContractError
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,17 @@ def store_in_nested_scopes(canary, v, batch, new_v):
         return store(canary, v, batch, new_v)
 
 
+def store_in_the_scope_of_views(canary, v, batch, new_v):
+    with canary.forward(**{name: tensor[:] for name, tensor in batch.items()}):
+        return store(canary, v, batch, new_v)
+
+
 def store_behind_a_break(canary, v, batch, new_v):
     torch._dynamo.graph_break()
     return store(canary, v, batch, new_v)
 
 
-@pytest.mark.parametrize("body", [store, store_in_nested_scopes])
+@pytest.mark.parametrize("body", [store, store_in_nested_scopes, store_in_the_scope_of_views])
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("window", [0, 6])
 def test_scope_and_poll_break_no_graph_and_are_compiled_once(engine_type, window, backend, body):
@@ -101,6 +106,72 @@ def test_scope_and_poll_break_no_graph_and_are_compiled_once(engine_type, window
     engine.step([(request, 1)])
     assert [finding.launch_tags for finding in engine.canary.findings] == [("TAIL_V_FULL",)]
     assert counter.frame_count == 1
+
+
+def store_in_the_scope_of_another_batch(canary, v, batch, new_v):
+    with canary.forward(**{**batch, "positions": batch["positions"] + 1}):
+        return store(canary, v, batch, new_v)
+
+
+def operators_of(engine, body):
+    """Names of the canary's operators in the graph of one step."""
+    names = []
+
+    def backend(graph, example_inputs):
+        names.extend(
+            str(node.target).split(".")[1]
+            for node in graph.graph.nodes
+            if str(node.target).startswith("kv_canary.")
+        )
+        return graph.forward
+
+    canary, v = engine.canary, engine.v
+
+    def forward(batch, new_v):
+        with canary.forward(**batch):
+            return body(canary, v, batch, new_v)
+
+    request = engine.start(engine.draw(8))
+    batch = engine.batch([(request, 4)])
+    torch.compile(forward, backend=backend, fullgraph=True)(batch, torch.randn(4, 16).half())
+    return names
+
+
+@pytest.mark.parametrize(
+    ("body", "between"),
+    [(store_in_nested_scopes, []), (store_in_the_scope_of_views, ["check_nested"])],
+)
+def test_scope_inside_a_scope_leaves_a_check_of_other_tensors_alone(engine_type, body, between):
+    engine = engine_type()
+    assert operators_of(engine, body) == [
+        "enter_forward",
+        *between,
+        "leave_forward",
+    ]
+    health = engine.canary.health()
+    assert (health.forwards, health.forwards_on_device) == (1, 1)
+
+
+@pytest.mark.parametrize("is_outside", [True, False])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_scope_of_another_batch_inside_a_scope_is_refused(engine_type, backend, is_outside):
+    body = store if is_outside else store_in_the_scope_of_another_batch
+    engine, _ = compiled_engine(engine_type, body, backend=backend)
+    request = engine.start(engine.draw(16))
+    if is_outside:
+        batch = engine.batch([(request, 4)], padding=2)
+        with pytest.raises(ContractError) as caught, engine.canary.forward(**batch):
+            engine.step([(request, 8)])
+    else:
+        with pytest.raises(ContractError) as caught:
+            engine.step([(request, 8)])
+    assert caught.value.broken_rules[0].rule_id == "canary.other_batch"
+    plain = engine_type.step
+    plain(engine, [(request, 8)])
+    plain(engine, [(request, 1)])
+    assert engine.canary.poll(wait=True) == ()
+    health = engine.canary.health()
+    assert (health.forwards, health.forwards_failed) == (2, 1)
 
 
 @pytest.mark.soak

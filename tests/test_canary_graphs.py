@@ -356,4 +356,4 @@ def test_source_on_the_cpu_is_refused_when_made(engine_on_gpu):
     assert str(caught.value) == (
         "kv-canary: real_kv_sources[0].tensor must be on canary_buf's device cuda:0, got cpu"
     )
-    assert caught.value.__notes__[-1] == "in v_sources or sizes of the full pool"
+    assert caught.value.__notes__[-1] == "where: v_sources[0], of the full pool"

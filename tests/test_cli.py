@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from kv_canary import __version__
+from kv_canary.canary.rules import RULES
 from kv_canary.cli import main
 
 EXAMPLE = '{"timestamp": 0, "input_length": 600, "output_length": 20, "hash_ids": [0, 1]}'
@@ -77,7 +78,7 @@ def catalogue(monkeypatch):
     class UnknownRuleError(ValueError):
         pass
 
-    def explain(rule_id):
+    def explain(rule_id=None):
         if rule_id not in (None, "plan.a_rule"):
             raise UnknownRuleError(f"no rule {rule_id}")
         return "all rules" if rule_id is None else "what plan.a_rule means"
@@ -184,7 +185,10 @@ def test_other_missing_module_of_codegen_is_not_taken_for_the_extra(codegen, mon
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [(["explain"], "all rules\n"), (["explain", "plan.a_rule"], "what plan.a_rule means\n")],
+    [
+        (["explain"], "all rules\n" + "".join(f"{rule}\n" for rule in RULES)),
+        (["explain", "plan.a_rule"], "what plan.a_rule means\n"),
+    ],
 )
 @pytest.mark.usefixtures("no_codegen", "catalogue")
 def test_explain_falls_back_to_the_generated_catalogue(capsys, arguments, text):
@@ -195,6 +199,54 @@ def test_explain_falls_back_to_the_generated_catalogue(capsys, arguments, text):
 @pytest.mark.usefixtures("no_codegen", "catalogue")
 def test_explain_of_an_unknown_rule_prints_what_the_catalogue_says(capsys):
     assert error_of(capsys, "explain", "plan.b_rule") == "kv-canary: no rule plan.b_rule\n"
+
+
+@pytest.mark.usefixtures("no_codegen", "catalogue")
+def test_explain_tells_a_rule_of_the_canarys_own(capsys):
+    assert main(["explain", "canary.rewind_repeated"]) == 0
+    assert capsys.readouterr().out == (
+        "canary.rewind_repeated\n\n"
+        "Checked by Canary.rewind.\n\n"
+        "A row goes on from one length; of two, it would be left to chance which. What is on "
+        "another device\nis not waited for, so that its values are not checked.\n\n"
+        "Likely causes\n"
+        "  - One entry for each rejected draft in place of one for each request.\n\n"
+        "What to do\n"
+        "  - Pass each row once, with the length that stays in the end.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("canary.tokencount", "canary.token_count"),
+        ("token_count", "canary.token_count"),
+        ("canry.mode", "canary.mode"),
+        ("mode", "canary.mode"),
+        ("rewind_length", "canary.rewind_length"),
+    ],
+)
+@pytest.mark.usefixtures("no_codegen")
+def test_explain_suggests_a_rule_of_the_canarys_own(capsys, name, near):
+    assert error_of(capsys, "explain", name) == (
+        "kv-canary: explain: a rule must be one of the catalogue\n"
+        f"  found:  `{name}`\n  wanted: `{near}`, perhaps\n  fix:    kv-canary explain {near}\n"
+    )
+
+
+@pytest.mark.usefixtures("no_codegen")
+def test_explain_of_a_rule_that_the_canary_has_not_suggests_nothing_far(capsys):
+    assert error_of(capsys, "explain", "canary.zzz") == (
+        "kv-canary: explain: a rule must be one of the catalogue\n"
+        "  found:  `canary.zzz`\n  wanted: an id that `kv-canary explain` lists\n"
+        "  fix:    kv-canary explain\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["plan.prefix_lens.dtyp", "zzzz"])
+def test_explain_leaves_rules_of_launchers_to_their_catalogue(codegen, name):
+    assert main(["explain", name]) == 7
+    assert codegen == [["explain", name]]
 
 
 @pytest.mark.parametrize("rest", [["--spec", "x"], ["plan.a_rule", "plan.b_rule"]])

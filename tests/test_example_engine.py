@@ -78,6 +78,21 @@ def test_command_answers_every_prompt():
     assert lines[1].endswith("0 violations, 0 of them lost")
 
 
+@pytest.mark.parametrize(
+    ("device", "rule", "wanted"),
+    [
+        ("abacus", "a device must have a name that torch knows", "cpu or cuda"),
+        ("meta", "the device must be there", "a device of this machine"),
+    ],
+)
+def test_device_that_is_not_there_is_told(capsys, device, rule, wanted):
+    assert main(["--device", device]) == 2
+    assert capsys.readouterr().err == (
+        f"kv-canary: --device: {rule}\n  found:  {device}\n  wanted: {wanted}\n"
+        "  fix:    --device cpu\n"
+    )
+
+
 @pytest.mark.gpu
 def test_it_runs_on_a_gpu_and_finds_the_stray_write_there(capsys):
     if not torch.cuda.is_available():

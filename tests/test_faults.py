@@ -4,6 +4,8 @@ A trial fails with what was found instead, so that a message here reads like a r
 """
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -153,6 +155,50 @@ def test_replay_with_a_fault_prints_json(capsys):
 def test_replay_with_a_canary_prints_one_line_when_quiet(capsys):
     assert main(["replay", *SMALL, "--canary", "--quiet"]) == 0
     assert capsys.readouterr().out.endswith("stamps verified: nothing\n")
+
+
+@pytest.mark.parametrize("how", ["--quiet", "--json", "--canary"])
+def test_fault_whose_step_never_comes_is_told(capsys, how):
+    assert main(["replay", *SMALL, "--inject", "late-write@9999", how]) == 2
+    captured = capsys.readouterr()
+    steps = int(re.search(r"after step (\d+),", captured.err)[1])
+    assert captured.err == (
+        "kv-canary: --inject: the fault must be injected before the replay ends\n"
+        f"  found:  the replay ended after step {steps}, before step 9999\n"
+        f"  wanted: a step up to {steps}\n"
+        f"  fix:    --inject late-write@{min(10, (steps + 1) // 2)}, or more --requests\n"
+    )
+    if how == "--json":
+        assert json.loads(captured.out)["injected"] is None
+    else:
+        assert captured.out.endswith(" nothing, as no fault was injected\n")
+
+
+def test_fault_without_a_victim_is_told(capsys, monkeypatch):
+    fault = replace(fault_named("late-write"), inject=lambda scene: None)
+    monkeypatch.setattr("kv_canary.faults.catalogue.FAULTS", (fault,))
+    assert main(["replay", *SMALL, "--inject", "late-write@3"]) == 2
+    captured = capsys.readouterr()
+    assert (
+        "\ninjected      late-write: no, the replay ended before it had a victim\n" in captured.out
+    )
+    assert re.search(
+        r"\n  found:  no victim for late-write from step 3 to step \d+, the last\n"
+        r"  wanted: a step with a request that the fault can harm, and that will be read again\n",
+        captured.err,
+    )
+
+
+def test_dump_into_a_folder_that_is_not_there_is_told_before_the_replay(capsys, tmp_path):
+    folder = tmp_path / "no"
+    assert main(["replay", "--canary", "--dump", str(folder / "dump.pt")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "kv-canary: --dump: the dump's folder must be there\n"
+        f"  found:  {folder}\n  wanted: a file in a folder that is there\n"
+        f"  fix:    mkdir -p {folder}\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import importlib
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ RUNTIME = REPOSITORY / "runtime" / "kv_canary"
 # What runtime/README.md says loads neither torch nor the generated package.
 LIGHT_MODULES = [
     "kv_canary",
+    "kv_canary.canary.rules",
     "kv_canary.cli",
+    "kv_canary.devices",
     "kv_canary.errors",
     "kv_canary.flags",
     "kv_canary.replay.command",
@@ -137,3 +140,30 @@ def test_version_is_the_distributions():
 
 def test_package_is_marked_as_typed():
     assert (RUNTIME / "py.typed").read_text() == ""
+
+
+@pytest.mark.parametrize("name", ["CanaryConfig", "Health", "RealKvSource", "WindowPool"])
+def test_help_says_what_every_field_is(name):
+    kind = getattr(kv_canary, name)
+    said = kind.__doc__.partition("    Args:\n")[2]
+    for field in fields(kind):
+        assert f"\n        {field.name}: " in f"\n{said}"
+
+
+def test_help_of_the_canary_shows_what_an_engine_calls_alone():
+    assert {name for name in vars(kv_canary.Canary) if not name.startswith("_")} == {
+        "allocation_bytes",
+        "arm",
+        "close",
+        "dump",
+        "findings",
+        "forget",
+        "forward",
+        "health",
+        "poll",
+        "prefix_hit",
+        "rewind",
+        "snapshot",
+        "stamp_buffers",
+        "sweep",
+    }

@@ -1573,6 +1573,7 @@ class FieldView:
     name: str
     annotation: str
     doc: str
+    """Its line of the class's docstring, which is where `help` shows it."""
     made: str
     """Expression that allocates it."""
     bytes: str
@@ -1592,6 +1593,11 @@ class StructView:
     fields: tuple[FieldView, ...]
     inspection: tuple[str, ...]
     total: str
+
+    @property
+    def arguments(self) -> str:
+        """What the class's docstring says of its fields."""
+        return "\n".join(["Args:", *(layout.placed(field.doc, 4) for field in self.fields)])
 
 
 def struct_view(struct: StructDef, spec: Spec) -> StructView:
@@ -1625,12 +1631,12 @@ def struct_view(struct: StructDef, spec: Spec) -> StructView:
             made = f"{field.name}=(\n    {inner} if {' and '.join(own_sizes)} else None\n)"
         size = " * ".join([str(field.type.dtype.itemsize), *dims])
         terms.append(size)
-        doc = f"{field.type.dtype.value} {shape_dims(field.type)}. {field.doc}"
+        doc = f"{field.name}: {field.type.dtype.value} {shape_dims(field.type)}. {field.doc}"
         fields.append(
             FieldView(
                 name=field.name,
                 annotation="torch.Tensor | None = None" if field.optional else "torch.Tensor",
-                doc=layout.docstring(doc, indent=4),
+                doc=layout.wrapped(doc, indent=8, hang=4),
                 made=made,
                 bytes=size,
             )
@@ -1727,7 +1733,7 @@ def _made_struct_view(struct: StructDef) -> StructView:
             FieldView(
                 name=item.name,
                 annotation=annotation,
-                doc=layout.docstring(f"{kind}. {item.doc}", indent=4),
+                doc=layout.wrapped(f"{item.name}: {kind}. {item.doc}", indent=8, hang=4),
                 made="",
                 bytes="",
             )

@@ -15,26 +15,28 @@ from kv_canary_kernels.contract import ContractError, Inspection, described
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class VerifyPlan:
-    """What a verify launch checks, one entry a cached token, filled on the device by a plan
-    launch.
+    """What a verify launch checks, one entry a cached token, filled on the device by a plan launch.
+
+    Args:
+        verify_slot_indices: int64 [verify_capacity]. Slot of each entry; -2 marks a request whose
+            row or length is wild.
+        verify_expected_tokens: int64 [verify_capacity]. Token that the slot should hold; -1 when
+            nobody knows.
+        verify_expected_positions: int64 [verify_capacity]. Position that the slot should hold.
+        verify_prev_slot_indices: int64 [verify_capacity]. Slot of the token before; -1 for the
+            first of a sequence.
+        verify_num_valid: int32 [1]. Entries in use. 0 from allocate, so that a plan never filled
+            verifies nothing.
+        enable: int32 [1]. 0 when the batch asked for more entries than the plan holds; then nothing
+            is verified.
     """
 
     verify_slot_indices: torch.Tensor
-    """int64 [verify_capacity]. Slot of each entry; -2 marks a request whose row or length is
-    wild.
-    """
     verify_expected_tokens: torch.Tensor
-    """int64 [verify_capacity]. Token that the slot should hold; -1 when nobody knows."""
     verify_expected_positions: torch.Tensor
-    """int64 [verify_capacity]. Position that the slot should hold."""
     verify_prev_slot_indices: torch.Tensor
-    """int64 [verify_capacity]. Slot of the token before; -1 for the first of a sequence."""
     verify_num_valid: torch.Tensor
-    """int32 [1]. Entries in use. 0 from allocate, so that a plan never filled verifies nothing."""
     enable: torch.Tensor
-    """int32 [1]. 0 when the batch asked for more entries than the plan holds; then nothing is
-    verified.
-    """
 
     @classmethod
     def allocate(
@@ -123,18 +125,19 @@ class VerifyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class WritePlan:
-    """Which entries of a step each request writes, and the slot before the first of them."""
+    """Which entries of a step each request writes, and the slot before the first of them.
+
+    Args:
+        write_offsets: int64 [write_req_capacity + 1]. Entries of request r are those from
+            write_offsets[r] up to write_offsets[r + 1].
+        write_seed_slot_indices: int64 [write_req_capacity]. Slot of the last cached token of each
+            request; -1 when there is none.
+        write_num_valid_reqs: int32 [1]. Requests in use.
+    """
 
     write_offsets: torch.Tensor
-    """int64 [write_req_capacity + 1]. Entries of request r are those from write_offsets[r] up to
-    write_offsets[r + 1].
-    """
     write_seed_slot_indices: torch.Tensor
-    """int64 [write_req_capacity]. Slot of the last cached token of each request; -1 when there
-    is none.
-    """
     write_num_valid_reqs: torch.Tensor
-    """int32 [1]. Requests in use."""
 
     @classmethod
     def allocate(
@@ -205,18 +208,21 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RealKvSource:
-    """Bytes of the true K or V cache that a real-KV hash covers, a view of one row a page."""
+    """Bytes of the true K or V cache that a real-KV hash covers, a view of one row a page.
+
+    Args:
+        tensor: bytes [pages, row_bytes]. The cache or a view of it, of any dtype; bytes of a row
+            past its slots are holes.
+        page_size: int. Slots in a row; 1 for a cache that is not paged.
+        num_bytes_per_token: int. Bytes from one slot of a row to the next, a multiple of 16.
+        read_bytes: int. Bytes of each slot that mode ALL covers, a multiple of 16; PARTIAL covers
+            the first 16.
+    """
 
     tensor: torch.Tensor
-    """bytes [pages, row_bytes]. The cache or a view of it, of any dtype; bytes of a row past its
-    slots are holes.
-    """
     page_size: int
-    """int. Slots in a row."""
     num_bytes_per_token: int
-    """int. Bytes from one slot of a row to the next."""
     read_bytes: int
-    """int. Bytes of each slot that the hash covers."""
 
     def __post_init__(self) -> None:
         """Raise ContractError unless every rule holds."""
@@ -333,42 +339,42 @@ class RealKvSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class VerifyOrWriteContext:
-    """What a verify or write launch works on, beside its plan, the same in every step."""
+    """What a verify or write launch works on, beside its plan, the same in every step.
+
+    Args:
+        canary_buf: uint8 [num_slots, slot_stride_bytes]. The canaries, 32 bytes at the beginning of
+            each slot's row.
+        kernel_kind: int. Stands in the first field of every violation.
+        violation_ring: int64 [ring_capacity, VIOLATION_FIELDS]. Takes a row for each violation,
+            until it is full; rows are never overwritten.
+        violation_write_index: int32 [1]. Violations so far, also those that found the ring full; it
+            stops at 2**30.
+        slot_run_counter: int64 [1]. Slots checked or stamped so far.
+        kernel_run_counter: int64 [1]. Launches so far.
+        real_kv_sources: 4 RealKvSource at most. Where the bytes of K or V lie; empty for none.
+        real_kv_hash_mode: a RealKvHashMode. How much of each source the hash covers.
+        enable_chain_position_assert: int32 [1]. Unless 0, write checks that positions follow each
+            other.
+        hash_format: one of serial/parallel. How hashes are made: serial is SGLang's, to the byte;
+            parallel is a scan.
+        evidence_ring: int64 [ring_capacity, VIOLATION_FIELDS]. Takes, beside each row of the
+            violation ring, what it was judged by.
+        workspace: int64 [workspace_len]. Memory that a launch may need between its programs, made
+            by the owner, kept for every call.
+    """
 
     canary_buf: torch.Tensor
-    """uint8 [num_slots, slot_stride_bytes]. The canaries, 32 bytes at the beginning of each
-    slot's row.
-    """
     kernel_kind: int
-    """int. Stands in the first field of every violation."""
     violation_ring: torch.Tensor
-    """int64 [ring_capacity, VIOLATION_FIELDS]. Takes a row for each violation, until it is full;
-    rows are never overwritten.
-    """
     violation_write_index: torch.Tensor
-    """int32 [1]. Violations so far, also those that found the ring full; it stops at 2**30."""
     slot_run_counter: torch.Tensor
-    """int64 [1]. Slots checked or stamped so far."""
     kernel_run_counter: torch.Tensor
-    """int64 [1]. Launches so far."""
     real_kv_sources: Sequence[RealKvSource]
-    """4 RealKvSource at most. Where the bytes of K or V lie; empty for none."""
     real_kv_hash_mode: RealKvHashMode
-    """a RealKvHashMode. How much of each source the hash covers."""
     enable_chain_position_assert: torch.Tensor
-    """int32 [1]. Unless 0, write checks that positions follow each other."""
     hash_format: str = "serial"
-    """one of serial/parallel. How hashes are made: serial is SGLang's, to the byte; parallel is
-    a scan.
-    """
     evidence_ring: torch.Tensor | None = None
-    """int64 [ring_capacity, VIOLATION_FIELDS]. Takes, beside each row of the violation ring,
-    what it was judged by.
-    """
     workspace: torch.Tensor | None = None
-    """int64 [workspace_len]. Memory that a launch may need between its programs, made by the
-    owner, kept for every call.
-    """
 
     def __repr__(self) -> str:
         parts = [f"{field.name}={described(getattr(self, field.name))}" for field in fields(self)]

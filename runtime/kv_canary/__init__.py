@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kv_canary.canary.canary import Canary
     from kv_canary.canary.config import CanaryConfig, WindowPool
+    from kv_canary.canary.health import Health
     from kv_canary.errors import GeneratedCodeMissingError, PlanMismatchError, UsageError
     from kv_canary.findings.errors import CanaryError
+    from kv_canary.findings.finding import Finding
+    from kv_canary.findings.snapshot import Snapshot
     from kv_canary_kernels.constants import (
         PLAN_BS_BLOCK_SIZE,
         CanaryLaunchTag,
@@ -49,10 +52,13 @@ __all__ = [
     "CanaryLaunchTag",
     "ContractError",
     "FailReason",
+    "Finding",
     "GeneratedCodeMissingError",
+    "Health",
     "PlanMismatchError",
     "RealKvHashMode",
     "RealKvSource",
+    "Snapshot",
     "UsageError",
     "VerifyOrWriteContext",
     "VerifyPlan",
@@ -78,11 +84,14 @@ _MODULE_OF_NAME = {
     "CanaryLaunchTag": "kv_canary_kernels.constants",
     "ContractError": "kv_canary_kernels.contract",
     "FailReason": "kv_canary_kernels.constants",
+    "Finding": "kv_canary.findings.finding",
     "GeneratedCodeMissingError": "kv_canary.errors",
+    "Health": "kv_canary.canary.health",
     "PLAN_BS_BLOCK_SIZE": "kv_canary_kernels.constants",
     "PlanMismatchError": "kv_canary.errors",
     "RealKvHashMode": "kv_canary_kernels.constants",
     "RealKvSource": "kv_canary_kernels.structs",
+    "Snapshot": "kv_canary.findings.snapshot",
     "UsageError": "kv_canary.errors",
     "VerifyOrWriteContext": "kv_canary_kernels.structs",
     "VerifyPlan": "kv_canary_kernels.structs",

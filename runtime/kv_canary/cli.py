@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
+from kv_canary.canary.rules import RULES, explain
 from kv_canary.errors import (
     BenchmarkMismatchError,
     GeneratedCodeMissingError,
     PlanMismatchError,
     UsageError,
 )
-from kv_canary.flags import FlagParser, did_you_mean
+from kv_canary.flags import FlagParser, did_you_mean, nearest
 
 _FORWARDED = {
     "generate": "write kernels, launchers, validators, tests and pages from the specs",
@@ -97,6 +99,8 @@ def _dispatch(arguments: list[str]) -> int:
         from kv_canary.bench.command import run_bench
 
         return run_bench(rest)
+    if command == "explain" and (status := _explain_own(rest)) is not None:
+        return status
     if command in _FORWARDED:
         return _forward(command, rest)
     known = [*_OWN, *_FORWARDED, "--help", "--version"]
@@ -139,6 +143,45 @@ def _forward(command: str, rest: list[str]) -> int:
             fix="pip install 'kv-canary[codegen]'",
         ) from error
     return status
+
+
+def _explain_own(rest: list[str]) -> int | None:
+    """Explain a rule of the canary's own, or return None for one of the catalogue's.
+
+    Raises:
+        UsageError: there is no such rule, and one of the canary's own is the nearest.
+    """
+    if not rest:
+        status = _forward("explain", rest)
+        if status == 0:
+            print("\n".join(RULES))
+        return status
+    if len(rest) > 1 or rest[0].startswith("-"):
+        return None
+    name = rest[0]
+    if name in RULES:
+        print(explain(name), end="")
+        return 0
+    others: list[str] = []
+    with suppress(ImportError):
+        others = import_module("kv_canary_kernels.rules").explain().split()
+    if name in others:
+        return None
+    # Without what all of them begin with, by which any two would be near.
+    own = {rule.removeprefix("canary."): rule for rule in RULES}
+    kernel, _, word = name.rpartition(".")
+    is_own = nearest(kernel, ["canary"]) is not None
+    near = nearest(word, list(own)) if is_own else nearest(name, [*own, *others])
+    if not is_own and near not in own:
+        return None
+    near = own.get(near or "")
+    raise UsageError(
+        place="explain",
+        rule="a rule must be one of the catalogue",
+        found=f"`{name}`",
+        wanted=f"`{near}`, perhaps" if near else "an id that `kv-canary explain` lists",
+        fix=f"kv-canary explain {near}" if near else "kv-canary explain",
+    )
 
 
 def _explain_without_codegen(rest: list[str]) -> int:

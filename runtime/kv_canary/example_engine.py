@@ -10,12 +10,14 @@ page that is in use, and shows what the canary says.
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from kv_canary import Canary, CanaryConfig, CanaryError, RealKvSource
+from kv_canary import Canary, CanaryConfig, CanaryError, RealKvSource, UsageError
+from kv_canary.devices import check_device
 
 VOCABULARY, WIDTH, LAYERS = 97, 32, 2
 PAGES, PAGE, ROWS, LONGEST = 64, 4, 9, 64
@@ -168,11 +170,16 @@ def _source(layer: Tensor) -> RealKvSource:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Answer a few prompts; return 0, or 1 when the canary found something."""
+    """Answer a few prompts; return 0, 1 when the canary found something, 2 without the device."""
     parser = argparse.ArgumentParser(description="A tiny engine with a canary in it.")
     parser.add_argument("--device", default="cpu", help="where it runs, such as cuda")
     parser.add_argument("--damage", action="store_true", help="write to a page that is in use")
     options = parser.parse_args(argv)
+    try:
+        check_device(options.device, fix="--device cpu")
+    except UsageError as error:
+        print(f"kv-canary: {error}", file=sys.stderr)
+        return 2
     engine = ExampleEngine(CanaryConfig(mode="raise", real_kv="all"), options.device)
     system = [(7 * i) % VOCABULARY for i in range(12)]
     for number in range(20):

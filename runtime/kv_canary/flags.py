@@ -155,12 +155,11 @@ def choice(*names: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in names:
-            near = difflib.get_close_matches(text, names, n=1)
             raise _WrongValueError(
                 rule="the value must be one of " + ", ".join(names),
                 found=text or "nothing",
                 wanted=did_you_mean(text, names) or ", ".join(names),
-                fix=near[0] if near else names[0],
+                fix=nearest(text, names) or names[0],
             )
         return text
 
@@ -169,5 +168,11 @@ def choice(*names: str) -> Callable[[str], str]:
 
 def did_you_mean(word: str, known: Sequence[str]) -> str | None:
     """Return "`NEAR`, perhaps" for the known word that is nearest, or None if none is near."""
+    near = nearest(word, known)
+    return f"`{near}`, perhaps" if near else None
+
+
+def nearest(word: str, known: Sequence[str]) -> str | None:
+    """Return the known word that is nearest, or None if none is near."""
     near = difflib.get_close_matches(word, known, n=1)
-    return f"`{near[0]}`, perhaps" if near else None
+    return near[0] if near else None

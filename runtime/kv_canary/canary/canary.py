@@ -28,6 +28,7 @@ from kv_canary.canary.group import (
 )
 from kv_canary.canary.health import Health
 from kv_canary.canary.polling import Status, is_capturing, wait_for
+from kv_canary.canary.prefixes import Prefix, check_rewind, chunks_of, prefixes_of
 from kv_canary.canary.refusals import refusal
 from kv_canary.canary.reporting import LOGGER, Reporter
 from kv_canary.canary.state import (
@@ -39,7 +40,6 @@ from kv_canary.canary.state import (
     chosen_sources,
     one_window,
 )
-from kv_canary.canary.sweeping import Prefix, chunks_of, prefixes_of
 from kv_canary.findings import write_dump
 from kv_canary_kernels.backends import choose_backend
 from kv_canary_kernels.launchers.plan import warm_up_plan
@@ -65,17 +65,17 @@ the end of the process: freed, the canary would be what damages the cache."""
 
 
 class _Scope:
-    """The scope of one forward."""
+    """The scope of one forward, or of a part of one; it may be entered again, and inside itself."""
 
-    __slots__ = ("_batch", "_canary", "_is_outermost")
+    __slots__ = ("_batch", "_canary")
 
     def __init__(self, canary: Canary, batch: Batch) -> None:
         self._canary = canary
         self._batch = batch
-        self._is_outermost = False
 
     def __enter__(self) -> None:
-        self._is_outermost = self._canary.enter(self._batch)
+        self._canary._enter(self._batch)
+        self._canary._scopes.append(self)
 
     def __exit__(
         self,
@@ -83,8 +83,7 @@ class _Scope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._is_outermost:
-            self._canary.leave(has_failed=kind is not None)
+        self._canary._leave_scope(self, has_failed=kind is not None)
 
 
 class Canary:
@@ -177,6 +176,7 @@ class Canary:
             )
 
         self._opened: tuple[Batch, tuple[Tensor, ...]] | None = None
+        self._scopes: list[_Scope] = []
         self._is_opened_by_graph = False
         self._moved: dict[str, SourcesOfHalves] | None = None
         self._has_warned = False
@@ -185,6 +185,7 @@ class Canary:
 
         # What a traced scope reads; no more than this, as a tracer guards all that it reads.
         self.traced_depth = 0
+        self.traced_batch: tuple[Tensor, ...] | None = None
         self.handle = handle_of(self)
         self.ticket = state.ticket
         self.source_tensors = [
@@ -324,7 +325,7 @@ class Canary:
         positions: Tensor,
         out_cache_loc: Tensor,
     ) -> AbstractContextManager[None]:
-        """Return the scope to run one forward of the model in; nested scopes are one.
+        """Return the scope to run one forward of the model in; scopes of the same tensors are one.
 
         On entry the batch is planned, the cached tokens' head stamps are verified and the new
         tokens' are made; on exit the same is done for the tail, bytes of K and V included. Nothing
@@ -345,8 +346,10 @@ class Canary:
 
         Raises:
             ContractError: the batch is larger than the canary was made for, or breaks a rule of a
-                launch; the canary is closed, or not armed and in raise mode. It is raised when the
-                scope is entered, before anything is launched.
+                launch; the canary is closed, or not armed and in raise mode; or it is entered
+                inside the scope of another batch, that is, of other memory, shapes or dtypes. It is
+                raised when the scope is entered, before anything is launched. Leaving scopes in
+                another order than the opposite of their entry is an error too.
         """
         if not self._is_on:
             return _NOTHING
@@ -374,8 +377,8 @@ class Canary:
             ),
         )
 
-    def enter(self, batch: Batch, sources: Sequence[Tensor] | None = None) -> bool:
-        """Begin a forward, and return whether its scope is the outermost; for scopes alone.
+    def _enter(self, batch: Batch, sources: Sequence[Tensor] | None = None) -> bool:
+        """Begin a forward, and return whether its scope is the outermost.
 
         Args:
             batch: the forward's.
@@ -384,8 +387,9 @@ class Canary:
         if self._is_opened_by_graph and self.traced_depth == 0:
             # The graph that began it raised, and never came to its exit.
             self._is_opened_by_graph = False
-            self.leave(has_failed=True)
+            self._leave(has_failed=True)
         if self._opened is not None:
+            self._check_nested(batch)
             return False
         state = self._open_state("forward")
         _check_capacity(batch, self._sizes)
@@ -402,8 +406,23 @@ class Canary:
             raise
         return True
 
-    def leave(self, *, has_failed: bool) -> None:
-        """End the forward that was begun; for scopes alone.
+    def _check_nested(self, batch: Batch) -> None:
+        """Raise ContractError unless a batch is that of the forward which is running."""
+        if self._opened is None:
+            return
+        name = self._opened[0].differs_in(batch)
+        if name is not None:
+            raise refusal(
+                rule="other_batch",
+                argument=name,
+                message="forward was entered inside the scope of another batch, and would be "
+                f"neither verified nor stamped; {name} is not the outer scope's",
+                actual=f"another {name}",
+                expected="the tensors of the forward that is running, or none that is running",
+            )
+
+    def _leave(self, *, has_failed: bool) -> None:
+        """End the forward that was begun.
 
         Args:
             has_failed: whether the model raised.
@@ -426,17 +445,41 @@ class Canary:
         else:
             self._forwards += 1
 
-    def enter_from_graph(self, batch: Batch, sources: Sequence[Tensor]) -> None:
-        """Begin a forward from a compiled graph; for its operators alone.
+    def _leave_scope(self, scope: _Scope, *, has_failed: bool) -> None:
+        """Leave the innermost scope, and with the last of them the forward."""
+        scopes = self._scopes
+        if scopes and scopes[-1] is scope:
+            scopes.pop()
+            if not scopes and not self._is_opened_by_graph:
+                self._leave(has_failed=has_failed)
+            return
+        was_entered = any(each is scope for each in scopes)
+        if was_entered:
+            # Who is still inside cannot be told; what it writes would have no tail.
+            scopes.clear()
+            if not self._is_opened_by_graph:
+                self._leave(has_failed=True)
+        raise refusal(
+            rule="scope_order",
+            argument="the scope",
+            message="a forward's scope was left while one that was entered after it was not"
+            if was_entered
+            else "a forward's scope was left that is not entered",
+            actual="a scope that is left out of order",
+            expected="the scope that was entered last",
+        )
+
+    def _enter_from_graph(self, batch: Batch, sources: Sequence[Tensor]) -> None:
+        """Begin a forward from a compiled graph.
 
         Args:
             batch: the forward's.
             sources: the sources' tensors, where they are at this point of the graph.
         """
-        self._is_opened_by_graph = self.enter(batch, sources)
+        self._is_opened_by_graph = self._enter(batch, sources)
 
-    def leave_from_graph(self, sources: Sequence[Tensor], *, has_failed: bool) -> None:
-        """End a forward from a compiled graph; for its operators alone.
+    def _leave_from_graph(self, sources: Sequence[Tensor], *, has_failed: bool) -> None:
+        """End a forward from a compiled graph.
 
         Args:
             sources: the sources' tensors, where they are at this point of the graph.
@@ -445,7 +488,7 @@ class Canary:
         if self._is_opened_by_graph:
             self._is_opened_by_graph = False
             self._moved = self._moved_sources(sources)
-            self.leave(has_failed=has_failed)
+            self._leave(has_failed=has_failed)
 
     def _run_entry(
         self, state: DeviceState, batch: Batch, *, is_captured: bool
@@ -543,8 +586,8 @@ class Canary:
                 that nobody knows.
 
         Raises:
-            ContractError: there is no such row, it does not hold as many tokens, the canary is
-                closed, or a graph is being captured.
+            ContractError: there is no such row, it does not hold as many tokens, they are no whole
+                numbers, the canary is closed, or a graph is being captured.
         """
         if not self._is_on:
             return
@@ -577,16 +620,20 @@ class Canary:
         Without it such rows' tokens count as unknown. It allocates a little on the device.
 
         Args:
-            rows: int64 [n], rows of req_to_token, each once.
-            lengths: int64 [n], tokens of each that stay.
+            rows: [n], rows of req_to_token, each once, not the padding row 0.
+            lengths: [n], tokens of each that stay.
 
         Raises:
-            ContractError: the canary is closed, or a graph is being captured.
+            ContractError: a row or length cannot be, or there are not as many of both; the canary
+                is closed, or a graph is being captured. Tensors on a device are not waited for:
+                what they hold is not checked, and a row or length out of range makes some row's
+                tokens unknown, and no more.
         """
         if not self._is_on:
             return
         expected = self._open_state("rewind").tokens
         self._check_not_capturing("rewind")
+        check_rewind(rows, lengths, table_shape=self._sizes.table_shape)
         if expected is not None:
             expected.rewind(
                 torch.as_tensor(rows, dtype=torch.int64, device=self._device),
@@ -648,11 +695,23 @@ class Canary:
         """Write a snapshot to a file that `kv-canary diagnose` reads; this waits for the device.
 
         Args:
-            path: the file, which is replaced if it is there.
+            path: the file, which is replaced if it is there; its folder must exist.
 
         Raises:
-            ContractError: the canary is off or closed, or a graph is being captured.
+            ContractError: the folder is not there, the canary is off or closed, or a graph is being
+                captured.
+            OSError: the file cannot be written.
         """
+        self._open_state("dump")
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise refusal(
+                rule="dump_path",
+                argument="path",
+                message=f"dump needs a folder that is there, got {str(folder)!r}",
+                actual=str(path),
+                expected="a file in a folder that is there",
+            )
         write_dump(self.snapshot(), Path(path))
 
     def health(self) -> Health:
@@ -765,7 +824,7 @@ class Canary:
             )
         where = state.req_to_token if table is None else table
         chunks = chunks_of(
-            prefixes_of(rows, lengths, table=where),
+            prefixes_of("sweep", rows, lengths, table_shape=(where.shape[0], where.shape[1])),
             most_rows=self._sizes.max_batch_size,
             most_tokens=self._sizes.groups[0].verify_capacity,
         )
@@ -857,7 +916,6 @@ class Canary:
                 message=f"{name} was called after close()",
                 actual="a canary that is closed",
                 expected="a canary that is open",
-                fix="make a new canary, with an empty cache",
             )
         return self._state
 
@@ -871,7 +929,6 @@ class Canary:
                 else "forward was entered before arm(), so that nothing would be verified",
                 actual="a canary that is not armed",
                 expected="an armed canary",
-                fix="call arm() once, after the engine's warm-up and before it captures graphs",
             )
         if not self._has_warned:
             self._has_warned = True

@@ -63,7 +63,34 @@ def _enter_forward(
         positions=positions,
         out_cache_loc=out_cache_loc,
     )
-    _canaries[handle].enter_from_graph(batch, sources)
+    _canaries[handle]._enter_from_graph(batch, sources)
+
+
+@torch.library.custom_op(
+    "kv_canary::check_nested",
+    mutates_args=("ticket",),
+    schema="(Tensor(a!) ticket, int handle, Tensor req_pool_indices, Tensor prefix_lens, "
+    "Tensor extend_seq_lens, Tensor input_ids, Tensor positions, Tensor out_cache_loc) -> ()",
+)
+def _check_nested(
+    ticket: Tensor,
+    handle: int,
+    req_pool_indices: Tensor,
+    prefix_lens: Tensor,
+    extend_seq_lens: Tensor,
+    input_ids: Tensor,
+    positions: Tensor,
+    out_cache_loc: Tensor,
+) -> None:
+    batch = Batch(
+        req_pool_indices=req_pool_indices,
+        prefix_lens=prefix_lens,
+        extend_seq_lens=extend_seq_lens,
+        input_ids=input_ids,
+        positions=positions,
+        out_cache_loc=out_cache_loc,
+    )
+    _canaries[handle]._check_nested(batch)
 
 
 @torch.library.custom_op(
@@ -72,7 +99,7 @@ def _enter_forward(
     schema="(Tensor(a!) ticket, int handle, bool has_failed, Tensor[] sources) -> ()",
 )
 def _leave_forward(ticket: Tensor, handle: int, has_failed: bool, sources: list[Tensor]) -> None:
-    _canaries[handle].leave_from_graph(sources, has_failed=has_failed)
+    _canaries[handle]._leave_from_graph(sources, has_failed=has_failed)
 
 
 @torch.library.custom_op(
@@ -85,6 +112,7 @@ def _poll(ticket: Tensor, handle: int) -> None:
 
 
 @_enter_forward.register_fake
+@_check_nested.register_fake
 @_leave_forward.register_fake
 @_poll.register_fake
 def _nothing(*arguments: Any) -> None:
@@ -105,12 +133,19 @@ class TracedScope:
 
     def __enter__(self) -> None:
         canary = self._canary
-        # Scopes in one traced region are told apart while it is traced: nested ones are one.
+        # Scopes in one traced region are told apart while it is traced: those inside each other are
+        # one, and leave nothing in the graph but for a check of what is not the outer one's tensor.
         canary.traced_depth += 1
         if canary.traced_depth == 1:
+            canary.traced_batch = self._batch
             torch.ops.kv_canary.enter_forward(
                 canary.ticket, canary.handle, *self._batch, canary.source_tensors
             )
+            return
+        for outer, inner in zip(canary.traced_batch or (), self._batch, strict=True):
+            if outer is not inner:
+                torch.ops.kv_canary.check_nested(canary.ticket, canary.handle, *self._batch)
+                return
 
     def __exit__(
         self,
@@ -121,6 +156,7 @@ class TracedScope:
         canary = self._canary
         canary.traced_depth -= 1
         if canary.traced_depth == 0:
+            canary.traced_batch = None
             torch.ops.kv_canary.leave_forward(
                 canary.ticket, canary.handle, kind is not None, canary.source_tensors
             )

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from torch import Tensor
 
 from kv_canary.canary.refusals import refusal
-from kv_canary.flags import did_you_mean
+from kv_canary.flags import nearest
 from kv_canary_kernels.contract import ContractError
 from kv_canary_kernels.structs import RealKvSource
 
@@ -29,35 +29,44 @@ HALVES: Final[tuple[Half, ...]] = ("K", "V")
 class CanaryConfig:
     """What the canary does, and what it does about what it finds.
 
+    Args:
+        mode: off: nothing at all. log, the default: findings go to the logger `kv_canary`. raise:
+            poll raises a CanaryError. collect: poll gives them back, and Canary.findings keeps
+            them.
+        real_kv: how many bytes of each source the tail's stamp covers: none, the first 16 of a
+            token (partial), or read_bytes of it (all). None, the default, means partial where
+            there is a source, and none where there is not.
+        hash_format: parallel, the default: a long prefill is no serial walk. serial: SGLang's, to
+            the byte.
+        token_check: whether cached tokens are compared with those that their row was seen to write;
+            True by default. Token ids outside int32 can not be kept; an engine that has such must
+            switch this off.
+        bracket: whether the tail is verified on entry too, False by default: what is reported twice
+            in one step was damaged before that forward, and what is reported once during it.
+        evidence: whether each violation keeps what it was judged by, and its step; True by default.
+        history: forwards whose batches are kept for findings, 0 or more; 8 by default.
+        halves: which of K and V are stamped, both by default; ("K",) for an engine with one latent
+            cache.
+        dump_folder: where log and raise mode write a dump of each report, for `kv-canary diagnose`;
+            None, the default, for no dumps.
+        report_interval_s: least time between two reports of poll, in seconds; 0 by default. A
+            report reads the stamps back, which takes a while; what is found meanwhile waits in the
+            ring.
+
     Raises:
         ContractError: a field has a value that it cannot have.
     """
 
     mode: Mode = "log"
-    """off: nothing at all. log: findings go to the logger `kv_canary`. raise: poll raises a
-    CanaryError. collect: poll gives them back, and Canary.findings keeps them."""
     real_kv: RealKv | None = None
-    """How many bytes of each source the tail's stamp covers: none, the first 16 of a token
-    (partial), or all; None means partial where there is a source, and none where there is not."""
     hash_format: HashFormat = "parallel"
-    """serial: SGLang's, to the byte. parallel: a long prefill is no serial walk."""
     token_check: bool = True
-    """Whether cached tokens are compared with those that their row was seen to write. Token ids
-    outside int32 can not be kept; an engine that has such must switch this off."""
     bracket: bool = False
-    """Whether the tail is verified on entry too: what is reported twice in one step was damaged
-    before that forward, and what is reported once during it."""
     evidence: bool = True
-    """Whether each violation keeps what it was judged by, and its step."""
     history: int = 8
-    """Forwards whose batches are kept for findings; 0 or more."""
     halves: tuple[Half, ...] = HALVES
-    """Which of K and V are stamped: ("K",) for an engine with one latent cache."""
     dump_folder: str | os.PathLike[str] | None = None
-    """Where log and raise mode write a dump of each report, for `kv-canary diagnose`."""
     report_interval_s: float = 0.0
-    """Least time between two reports of poll, in seconds. A report reads the stamps back, which
-    takes a while; what is found meanwhile waits in the ring."""
 
     def __post_init__(self) -> None:
         """Raise ContractError unless every field has a value that it can have."""
@@ -73,6 +82,8 @@ class CanaryConfig:
             raise _wrong("history", "must be a whole number from 0 on", repr(self.history))
         if self.halves not in (("K", "V"), ("K",), ("V",)):
             raise _wrong("halves", 'must be ("K", "V"), ("K",) or ("V",)', repr(self.halves))
+        if self.dump_folder is not None and not isinstance(self.dump_folder, str | os.PathLike):
+            raise _wrong("dump_folder", "must be a path or None", repr(self.dump_folder))
         if not isinstance(self.report_interval_s, int | float) or not self.report_interval_s >= 0:
             raise _wrong(
                 "report_interval_s",
@@ -83,31 +94,35 @@ class CanaryConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WindowPool:
-    """The second, smaller pool of a model that has sliding-window layers."""
+    """The second, smaller pool of a model that has sliding-window layers.
+
+    Args:
+        num_slots: slots of the window pool, the padding slot 0 among them.
+        window_size: tokens in the sliding window.
+        full_to_swa_index_mapping: int64 [lut_len], full slot to slot of the window pool, 0 where
+            evicted.
+        k_sources: where the bytes of K of the window pool lie, 4 at most; none by default.
+        v_sources: where the bytes of V lie, 4 at most; none by default.
+    """
 
     num_slots: int
-    """Slots of the window pool, the padding slot 0 among them."""
     window_size: int
-    """Tokens in the sliding window."""
     full_to_swa_index_mapping: Tensor
-    """int64 [lut_len], full slot to slot of the window pool, 0 where evicted."""
     k_sources: Sequence[RealKvSource] = ()
-    """Where the bytes of K lie, 4 at most."""
     v_sources: Sequence[RealKvSource] = ()
-    """Where the bytes of V lie, 4 at most."""
 
 
 def _one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     if isinstance(value, str) and value in allowed:
         return
-    near = did_you_mean(value, allowed) if isinstance(value, str) else None
+    near = nearest(value.lower(), allowed) if isinstance(value, str) else None
     raise refusal(
         rule=name,
         argument=name,
         message=f"{name} must be one of {'/'.join(allowed)}, got {value!r}",
         actual=repr(value),
         expected=" or ".join(allowed),
-        fix=f"did you mean {near.removesuffix(', perhaps')}?" if near else "",
+        fix=f"did you mean `{near}`?" if near else "",
     )
 
 

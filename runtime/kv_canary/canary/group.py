@@ -8,8 +8,9 @@ everything, and a test can see that nothing else is on the device.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import torch
@@ -66,6 +67,16 @@ class Batch:
     out_cache_loc: Tensor
     """int64 [tokens], slot of the full pool of each token; negative for none."""
 
+    def differs_in(self, other: Batch) -> str | None:
+        """Return the name of a field that is another tensor in another batch, or None.
+
+        Tensors are the same where their memory, shapes and dtypes are: what is in them is not read.
+        """
+        for each in fields(self):
+            if not _is_same(getattr(self, each.name), getattr(other, each.name)):
+                return each.name
+        return None
+
     @property
     def size(self) -> int:
         """Requests, padding included."""
@@ -75,6 +86,19 @@ class Batch:
     def tokens(self) -> int:
         """Tokens, padding included."""
         return _length(self.input_ids)
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    if one is other:
+        return True
+    return (
+        isinstance(other, Tensor)
+        and one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.dtype == other.dtype
+        and one.device == other.device
+        and one.data_ptr() == other.data_ptr()
+    )
 
 
 def _length(tensor: Tensor) -> int:
@@ -350,10 +374,22 @@ class Group:
             try:
                 validate_verify(**arguments)
             except ContractError as error:
-                error.add_note(f"in {half.half.lower()}_sources or sizes of the {self.name} pool")
+                error.add_note(f"where: {self._at_fault(half, error)}")
                 raise
             launches.append(prepare_verify(**arguments))
         return tuple(launches)
+
+    def _at_fault(self, half: HalfGroup, error: ContractError) -> str:
+        """Return what the caller passed that a verify launch refuses."""
+        broken = error.broken_rules[0]
+        if "real_kv_sources" not in broken.argument:
+            return f"the sizes of the {self.name} pool"
+        owner = "" if self.mapping is None else "window."
+        number = re.search(r"real_kv_sources(\[\d+\])", broken.message)
+        return (
+            f"{owner}{half.half.lower()}_sources{number[1] if number else ''}, "
+            f"of the {self.name} pool"
+        )
 
     def plan_arguments(
         self, batch: Batch, *, tokens: Tensor | None, known: Tensor | None

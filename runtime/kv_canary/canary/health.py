@@ -7,42 +7,49 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """A canary's counts; those of the device are from the last copy that came back."""
+    """A canary's counts; those of the device are from the last copy that came back.
+
+    Args:
+        mode: off, log, raise or collect.
+        is_armed: whether forwards are checked.
+        is_closed: whether the canary was closed.
+        forwards: forwards that the host went through, those being captured into a graph not
+            counted.
+        forwards_captured: forwards that were captured into a graph.
+        forwards_failed: forwards that ended in an exception, so that no tail was stamped.
+        forwards_on_device: forwards that the device ran, replays of graphs included.
+        launches: verify and write launches that the device ran.
+        slots_checked: entries that verify launches walked, in all halves and phases.
+        slots_stamped: canaries that were stored, in all halves and phases.
+        violations: violations since arm.
+        rows_lost: of those, the ones that found the ring full, so that they were counted but not
+            kept.
+        wanted: entries that the last forward asked to verify, by group.
+        checked: entries that it did verify, by group; the next one goes on where it stopped.
+        seconds_since_poll: seconds since the last poll; None before the first.
+        seconds_since_status: age of the counts of the device, in seconds; None before there are
+            any.
+        is_stalled: forwards were entered since the last health check, and the device's counts did
+            not move.
+    """
 
     mode: str
-    """off, log, raise or collect."""
     is_armed: bool
-    """Whether forwards are checked."""
     is_closed: bool
-    """Whether the canary was closed."""
     forwards: int
-    """Forwards that the host went through, those being captured into a graph not counted."""
     forwards_captured: int
-    """Forwards that were captured into a graph."""
     forwards_failed: int
-    """Forwards that ended in an exception, so that no tail was stamped."""
     forwards_on_device: int
-    """Forwards that the device ran, replays of graphs included."""
     launches: int
-    """Verify and write launches that the device ran."""
     slots_checked: int
-    """Entries that verify launches walked, in all halves and phases."""
     slots_stamped: int
-    """Canaries that were stored, in all halves and phases."""
     violations: int
-    """Violations since arm."""
     rows_lost: int
-    """Of those, the ones that found the ring full, so that they were counted but not kept."""
     wanted: dict[str, int]
-    """Entries that the last forward asked to verify, by group."""
     checked: dict[str, int]
-    """Entries that it did verify, by group; the next one goes on where it stopped."""
     seconds_since_poll: float | None
-    """Seconds since the last poll; None before the first."""
     seconds_since_status: float | None
-    """Age of the counts of the device, in seconds; None before there are any."""
     is_stalled: bool
-    """Forwards were entered since the last health check, and the device's counts did not move."""
 
     @classmethod
     def nothing(cls, *, mode: str) -> Health:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kv_canary_kernels import rules
+from kv_canary.canary.rules import RULES
 from kv_canary_kernels.contract import MESSAGE_PREFIX, BrokenRule, ContractError
 
 
@@ -12,12 +12,12 @@ def refusal(
     """Return the error of one rule that a call of the canary breaks.
 
     Args:
-        rule: the rule's id, without `canary.` before it.
+        rule: the rule's id in RULES, without `canary.` before it.
         argument: the argument at fault, as the caller passes it.
         message: the text, without the prefix that all messages have.
         actual: what was found.
         expected: what was wanted.
-        fix: what to do about it, as a note; nothing where the message says it.
+        fix: what to do about it, as a note; nothing for what the rule's page says.
     """
     rule_id = f"canary.{rule}"
     error = ContractError(
@@ -32,9 +32,8 @@ def refusal(
             )
         ]
     )
-    if rule_id not in rules.WRITTEN:
-        # Nobody is sent to a page that does not exist.
-        error.__notes__.pop()
-    if fix:
-        error.add_note(f"fix: {fix}")
+    # The notes' last says where to read on, and the generated catalogue knows of no fix.
+    more = error.__notes__.pop()
+    error.add_note(f"fix: {fix or RULES[rule_id].fix[0]}")
+    error.add_note(more)
     return error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -264,13 +264,16 @@ def chosen_sources(
     """Return how many bytes are covered, and the sources of each half of each group.
 
     Raises:
-        ContractError: bytes are to be covered, and there is no source.
+        ContractError: bytes are to be covered, and there is no source; or sources are no list.
     """
     given: dict[str, dict[Half, tuple[RealKvSource, ...]]] = {
-        FULL: {"K": tuple(k_sources), "V": tuple(v_sources)}
+        FULL: {"K": _listed("k_sources", k_sources), "V": _listed("v_sources", v_sources)}
     }
     if window is not None:
-        given[WINDOW] = {"K": tuple(window.k_sources), "V": tuple(window.v_sources)}
+        given[WINDOW] = {
+            "K": _listed("window.k_sources", window.k_sources),
+            "V": _listed("window.v_sources", window.v_sources),
+        }
     has_any = any(given[name][half] for name in given for half in config.halves)
     real_kv = config.real_kv or ("partial" if has_any else "none")
     if real_kv != "none" and not has_any:
@@ -280,13 +283,29 @@ def chosen_sources(
             message=f"real_kv={real_kv!r} needs a source in k_sources or v_sources, got none",
             actual="no source",
             expected="where the bytes of K or V lie",
-            fix="pass k_sources and v_sources, or real_kv='none' to check tables alone",
         )
     mode = RealKvHashMode[real_kv.upper()]
     if mode is RealKvHashMode.NONE:
         nothing: SourcesOfHalves = dict.fromkeys(config.halves, ())
         return mode, dict.fromkeys(given, nothing)
     return mode, dict(given)
+
+
+def _listed(name: str, sources: object) -> tuple[RealKvSource, ...]:
+    # A tensor can be iterated over, and its rows are no sources.
+    if isinstance(sources, Iterable) and not isinstance(sources, Tensor | str):
+        return tuple(sources)
+    found = type(sources).__name__
+    raise refusal(
+        rule="source_list",
+        argument=name,
+        message=f"{name} must be a list of RealKvSource, got {found}",
+        actual=found,
+        expected="a list of at most 4 RealKvSource",
+        fix=f"Put it in a list: {name.rpartition('.')[2]}=[source]."
+        if isinstance(sources, RealKvSource)
+        else "",
+    )
 
 
 def _count(name: str, value: object, *, most: int | None = None) -> None:

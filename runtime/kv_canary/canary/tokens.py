@@ -24,6 +24,7 @@ from torch import Tensor
 
 from kv_canary.canary.group import Batch
 from kv_canary.canary.refusals import refusal
+from kv_canary_kernels.contract import ContractError
 from kv_canary_kernels.launchers.scatter_req_token_ids import prepare_scatter_req_token_ids
 from kv_canary_kernels.structs import WritePlan
 
@@ -131,12 +132,7 @@ class ExpectedTokens:
     def announce(self, row: int, tokens: Sequence[int] | Tensor) -> None:
         """Take a row's cached tokens from who knows them; see Canary.prefix_hit."""
         self._check_row("prefix_hit", row)
-        told = (
-            tokens
-            if isinstance(tokens, Tensor)
-            # By way of int64, so that what does not fit is cut and not refused.
-            else torch.tensor(tokens, dtype=torch.int64, device="cpu").to(torch.int32)
-        )
+        told = tokens if isinstance(tokens, Tensor) else _tensor_of(tokens)
         length = told.shape[0] if told.dim() else 0
         if told.dim() != 1 or length > self._columns:
             raise refusal(
@@ -147,6 +143,8 @@ class ExpectedTokens:
                 actual=f"shape {tuple(told.shape)}",
                 expected=f"[n], n at most {self._columns}, the columns of req_to_token",
             )
+        if told.is_floating_point() or told.is_complex() or told.dtype is torch.bool:
+            raise _no_tokens(str(told.dtype))
         if length == 0:
             self.keys[row : row + 1].fill_(NOT_KNOWN)
             return
@@ -206,3 +204,23 @@ def lengths_of(keys: Tensor) -> Tensor:
     """Return how many tokens keys say are known, int64 of the same shape."""
     # Rounded, as a slot may be any int32, and NOT_KNOWN is no length.
     return (keys + _LENGTH // 2) >> 32
+
+
+def _tensor_of(tokens: Sequence[int]) -> Tensor:
+    try:
+        told = torch.tensor(tokens, device="cpu")
+    except (TypeError, ValueError, RuntimeError):
+        found = repr(tokens)
+        raise _no_tokens(found if len(found) < 60 else f"{found[:56]} ...") from None
+    # Of no element there is no kind; and what does not fit in int32 is cut, and not refused.
+    return told if told.is_floating_point() and told.numel() else told.to(torch.int32)
+
+
+def _no_tokens(found: str) -> ContractError:
+    return refusal(
+        rule="tokens",
+        argument="tokens",
+        message=f"prefix_hit tokens must be whole numbers, got {found}",
+        actual=found,
+        expected="token ids, as ints or as a tensor of an integer dtype",
+    )

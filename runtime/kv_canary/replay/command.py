@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kv_canary.devices import check_device
 from kv_canary.errors import UsageError
 from kv_canary.flags import FlagParser, choice, whole_number
 from kv_canary.replay.report import (
@@ -25,6 +26,7 @@ from kv_canary.replay.settings import ReplaySettings
 from kv_canary.replay.trace import SHIPPED_SLICE, TraceRequest, read_trace
 
 if TYPE_CHECKING:
+    from kv_canary.replay.canary import Injection
     from kv_canary.replay.engine import Progress
 
 _DEFAULT = ReplaySettings()
@@ -50,7 +52,7 @@ def run_replay(argv: Sequence[str]) -> int:
         asked for cannot run.
 
     Raises:
-        UsageError: a flag or a file is wrong.
+        UsageError: a flag or a file is wrong, or a fault found nothing to damage.
         PlanMismatchError: a plan differs from the pool's books.
     """
     options = _parser().parse(argv)
@@ -79,7 +81,18 @@ def run_replay(argv: Sequence[str]) -> int:
     # Torch is loaded only now: a bad flag or a bad file is told at once.
     from kv_canary import ContractError
 
-    _check_device(device, is_compiled=backend == "triton")
+    has_type = check_device(
+        device, fix="--device cpu, with --backend torch or --backend interpreter"
+    )
+    is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if has_type == "cpu" and backend == "triton" and not is_interpreted:
+        raise UsageError(
+            place="--device",
+            rule="compiled Triton kernels need a GPU",
+            found=device,
+            wanted="a GPU, or another backend",
+            fix="--backend interpreter, or --backend torch",
+        )
     environment = {_BACKEND_VARIABLE: backend} if backend in ("torch", "triton") else {}
     with (
         _environment(environment),
@@ -113,7 +126,7 @@ def _parser() -> FlagParser:
         "launcher, and compare each plan with the pool's own books.",
         epilog="All sizes are in replayed tokens, that is, after --scale. Exit status: 0 all plans "
         "right and nothing found, 1 a plan differs or a canary found something, 2 a flag or a "
-        "file is wrong, 130 interrupted.",
+        "file is wrong or the fault was not injected, 130 interrupted.",
     )
     parser.positional("trace", "Mooncake trace, one JSON object a line (default: a shipped slice)")
     number = parser.number
@@ -170,6 +183,7 @@ def _parser() -> FlagParser:
 def _check_canary_flags(options: Namespace) -> None:
     """Raise UsageError for a flag that says nothing without a canary."""
     if options.canary or options.inject is not None:
+        _check_dump(options.dump)
         return
     given = {
         "--dump": options.dump,
@@ -188,6 +202,19 @@ def _check_canary_flags(options: Namespace) -> None:
             )
 
 
+def _check_dump(dump: str | None) -> None:
+    """Raise UsageError for a dump that could not be written after the whole replay."""
+    folder = None if dump is None else Path(dump).parent
+    if folder is not None and not folder.is_dir():
+        raise UsageError(
+            place="--dump",
+            rule="the dump's folder must be there",
+            found=str(folder),
+            wanted="a file in a folder that is there",
+            fix=f"mkdir -p {folder}",
+        )
+
+
 def _run_canary(
     trace: Sequence[TraceRequest],
     settings: ReplaySettings,
@@ -195,7 +222,7 @@ def _run_canary(
     on_progress: Callable[[Progress], None] | None,
 ) -> int:
     """Replay with a canary, print what it did and found, and return the exit status."""
-    from kv_canary.replay.canary import CanaryOptions, Injection, replay_with_canary
+    from kv_canary.replay.canary import CanaryOptions, replay_with_canary
 
     injection: Injection | None = None
     drafts = options.drafts
@@ -240,7 +267,30 @@ def _run_canary(
         print(canary_line(summary))
     else:
         print(canary_text(summary))
-    return 1 if summary.findings else 0
+    if summary.findings:
+        return 1
+    if injection is not None and summary.injected is None:
+        raise _not_injected(injection, summary.steps)
+    return 0
+
+
+def _not_injected(injection: Injection, steps: int) -> UsageError:
+    """Return the error of a fault that never struck, which a clean end would hide."""
+    name, step = injection.name, injection.step
+    is_late = step >= steps
+    return UsageError(
+        place="--inject",
+        rule="the fault must be injected before the replay ends",
+        found=f"the replay ended after step {steps - 1}, before step {step}"
+        if is_late
+        else f"no victim for {name} from step {step} to step {steps - 1}, the last",
+        wanted=f"a step up to {steps - 1}"
+        if is_late
+        else "a step with a request that the fault can harm, and that will be read again",
+        fix=f"--inject {name}@{min(_INJECT_STEP, steps // 2)}, or more --requests"
+        if is_late
+        else "more --requests, a smaller --scale, or another --seed",
+    )
 
 
 def _is_set(variables: Mapping[str, str]) -> bool:
@@ -253,41 +303,6 @@ def _start_again_interpreted(argv: Sequence[str]) -> None:
     sys.stderr.flush()
     command = [sys.executable, "-m", "kv_canary", "replay", *argv]
     os.execve(sys.executable, command, {**os.environ, **_INTERPRETER})
-
-
-def _check_device(name: str, *, is_compiled: bool) -> None:
-    import torch
-
-    def wrong(rule: str, wanted: str, fix: str) -> UsageError:
-        return UsageError(place="--device", rule=rule, found=name, wanted=wanted, fix=fix)
-
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise wrong(
-            "a device must have a name that torch knows", "cpu or cuda", "--device cpu"
-        ) from error
-    if device.type == "cpu":
-        if is_compiled and os.environ.get("TRITON_INTERPRET") != "1":
-            raise wrong(
-                "compiled Triton kernels need a GPU",
-                "a GPU, or another backend",
-                "--backend interpreter, or --backend torch",
-            )
-        return
-    present = torch.accelerator.current_accelerator(check_available=True)
-    if present is None or present.type != device.type:
-        raise wrong(
-            "the device must be there",
-            "a device of this machine",
-            "--device cpu, with --backend torch or --backend interpreter",
-        )
-    if device.index is not None and device.index >= torch.accelerator.device_count():
-        raise wrong(
-            "the device must be there",
-            f"an index below {torch.accelerator.device_count()}",
-            f"--device {device.type}:0",
-        )
 
 
 @contextmanager

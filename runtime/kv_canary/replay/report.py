@@ -117,14 +117,15 @@ def _covered(real_kv: str) -> str:
 
 def _injected(summary: CanarySummary) -> str:
     if summary.injected is None:
-        return "it found no victim"
+        return "no, the replay ended before it had a victim"
     return f"in step {summary.injected_step}, {summary.injected.what}"
 
 
 def _found(summary: CanarySummary) -> str:
     count = len(summary.findings)
     if not count:
-        return "nothing"
+        is_missing = summary.fault is not None and summary.injected is None
+        return "nothing, as no fault was injected" if is_missing else "nothing"
     found = f"{count} finding{'' if count == 1 else 's'} in step {summary.found_step}"
     if summary.found_step is None or summary.injected_step is None:
         return found
