@@ -1,5 +1,6 @@
 """`mutate`: what it edits, that an edit reads as an edited folder does, and who notices."""
 
+import ast
 import json
 import os
 import shutil
@@ -11,10 +12,12 @@ from kv_canary_codegen.mutate.bodies import body_mutants
 from kv_canary_codegen.mutate.command import main
 from kv_canary_codegen.mutate.edited import Editor
 from kv_canary_codegen.mutate.expressions import expression_edits
+from kv_canary_codegen.mutate.guards import guard_mutants
 from kv_canary_codegen.mutate.rule_edits import length_edits, rule_mutants
 from kv_canary_codegen.mutate.spec_copy import spec_files
 from kv_canary_codegen.parse import read_spec
 from kv_canary_codegen.source import SpecError
+from kv_canary_codegen.views import kernel_view
 
 REPOSITORY = Path(__file__).parent.parent
 SPEC = REPOSITORY / "spec"
@@ -253,6 +256,41 @@ def test_mutant_is_killed_by(capsys, mutant, killer, by):
     assert (status, found["killer"]) == (0, killer)
     if killer != "messages":
         assert by in found["by"]
+
+
+def test_guards_are_those_of_the_pages_each_once_and_always_true(tmp_path):
+    editor = Editor(SPEC, tmp_path)
+    mutants = guard_mutants(editor.spec, editor.kernels)
+    shown = {
+        f"{kernel.stem}.{guard.name}:drop"
+        for kernel in editor.spec.kernels
+        for guard in kernel_view(kernel, editor.spec).guards
+    }
+    assert sorted(mutant.id for mutant in mutants) == sorted(shown)
+    for mutant in mutants:
+        ((file, text),) = editor.edited(mutant).changed.items()
+        before, after = (
+            {
+                node.targets[0].id: ast.unparse(node.value)
+                for node in ast.walk(ast.parse(source))
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            }
+            for source in (editor.generated[file], text)
+        )
+        (name,) = [name for name in before if before[name] != after[name]]
+        assert f"{Path(file).stem}.{name}:drop" == mutant.id
+        left, right = after[name].split(" == ")
+        assert left.strip("()") == right.strip("()")
+        assert before[name].startswith(f"({left.strip('()')} >= 0)")
+
+
+def test_guard_that_is_left_out_is_told_by_the_prover_with_a_diff_of_the_kernel(capsys):
+    mutant = "plan_rotation.prefix_lens_request_in_range:drop"
+    assert main(["--mutant", mutant, *HERE]) == 0
+    told = capsys.readouterr().out
+    assert "--- a/generated/kv_canary_kernels/kernels/plan_rotation.py" in told
+    assert "prove: plan_rotation.py:" in told
+    assert "load prefix_lens: the index may lie outside prefix_lens" in told
 
 
 @pytest.mark.soak

@@ -79,7 +79,8 @@ def declared_variants(stem, **given):
 def test_every_kernel_is_counted():
     from kv_canary_kernels import launchers
 
-    assert sorted(ALL_STEMS) == sorted(m.name for m in pkgutil.iter_modules(launchers.__path__))
+    found = sorted(m.name for m in pkgutil.iter_modules(launchers.__path__))
+    assert sorted(ALL_STEMS) == found, "a new kernel goes into the lists of this file"
 
 
 SOURCES_FROM_THE_FIRST_ON = ["----", "+---", "++--", "+++-", "++++"]

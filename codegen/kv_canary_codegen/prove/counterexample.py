@@ -15,8 +15,8 @@ from typing import Any
 
 import z3
 
-from kv_canary_codegen.model import Kernel, ScalarKind, Spec
-from kv_canary_codegen.prove.arguments import Arguments
+from kv_canary_codegen.model import Dtype, Kernel, ScalarKind, Spec, TensorArgument
+from kv_canary_codegen.prove.arguments import Arguments, Extents
 from kv_canary_codegen.prove.replay import (
     Call,
     Given,
@@ -155,28 +155,57 @@ class Refuter:
             ):
                 there = bool(_number(model, z3.Bool(f"given:{tensor.path}")))
             if not there or extents is None:
-                given.append(GivenNumber(path=tensor.path, value=None))
+                if tensor.item is None:
+                    given.append(GivenNumber(path=tensor.path, value=None))
                 continue
-            strides = None
-            if extents.strides is not None:
-                strides = tuple(_number(model, stride) for stride in extents.strides)
+            reached = tensor.type.reached
             given.append(
                 GivenTensor(
                     path=tensor.path,
-                    dtype=tensor.type.dtype.value,
-                    shape=tuple(max(0, _number(model, dim)) for dim in extents.dims),
-                    strides=strides,
+                    # Bytes of any dtype are bytes here.
+                    dtype="uint8" if tensor.type.dtype is Dtype.BYTES else tensor.type.dtype.value,
+                    shape=self._shape(model, tensor, extents),
+                    strides=self._strides(model, tensor, extents),
                     contents=tuple(sorted(contents.get(tensor.identifier, {}).items())),
+                    reached=reached.value if reached is not None else "",
                 )
             )
+        for whole in self.kernel.lists:
+            given.append(GivenStruct(path=f"{whole.path}[]", struct=whole.struct))
+            there_are = [t.item for t in whole.tensors if t.identifier in self.arguments.extents]
+            given += [
+                GivenStruct(path=f"{whole.path}[{item}]", struct=whole.struct) for item in there_are
+            ]
+            given += [
+                GivenNumber(
+                    path=f"{whole.path}[{s.item}].{s.field}", value=_number(model, z3.Int(s.name))
+                )
+                for s in whole.scalars
+                if s.item in there_are
+            ]
         for scalar in self.kernel.scalars:
             value: int | str | bool = _number(model, self.arguments.scalars[scalar.name])
             if scalar.kind is ScalarKind.BOOL:
                 value = bool(value)
             elif scalar.kind is ScalarKind.CHOICE:
                 value = scalar.choices[int(value)]
-            given.append(GivenNumber(path=scalar.name, value=value, enum=scalar.enum or ""))
+            given.append(GivenNumber(path=scalar.path, value=value, enum=scalar.enum or ""))
+        # Structs of lists come before their fields.
+        given.sort(key=lambda item: not isinstance(item, GivenStruct))
         return tuple(given), sizes
+
+    def _shape(self, model: Z3, tensor: TensorArgument, extents: Extents) -> tuple[int, ...]:
+        """Extents in the tensor's own elements, of which the kernel may reach several at once."""
+        *before, last = (max(0, _number(model, dim)) for dim in extents.dims)
+        return (*before, last * tensor.type.packing)
+
+    def _strides(
+        self, model: Z3, tensor: TensorArgument, extents: Extents
+    ) -> tuple[int, ...] | None:
+        if extents.strides is None:
+            return None
+        *before, last = (_number(model, stride) for stride in extents.strides)
+        return (*(stride * tensor.type.packing for stride in before), last)
 
     def _content(self, model: Z3, load: Loaded, contents: dict[str, dict[int, int]]) -> None:
         """Note what a load gave, if the model says so and the load was made."""
@@ -212,7 +241,9 @@ class Refuter:
                 if not isinstance(given, GivenTensor):
                     changed.append(given)
                     continue
-                bits = {"int64": 64, "int32": 32, "int16": 16, "int8": 8}.get(given.dtype)
+                bits = {"int64": 64, "int32": 32, "int16": 16, "int8": 8}.get(
+                    given.reached or given.dtype
+                )
                 if bits is None:
                     changed.append(given)
                     continue
@@ -232,6 +263,7 @@ class Refuter:
                         shape=given.shape,
                         strides=given.strides,
                         contents=tuple(sorted(values.items())),
+                        reached=given.reached,
                     )
                 )
             yield tuple(changed)

@@ -2,11 +2,12 @@
 
 Reads a request from standard input, one JSON object: `paths`, `package`, `launcher` (module,
 function), `trials`: lists of arguments. An argument of kind tensor has `path`, `dtype`, `shape`,
-`strides` (or null), `fill`, `contents` (pairs of place and value, in elements of its memory) and
-`watched`, whether memory beside it is unmapped.
-An argument of kind number has `path` and `value`, or `enum` as well; of kind struct, `path` and
-`struct`. A trial is run twice, each tensor's last byte at the end of its memory, then its first
-byte at the start. Before each run its number is printed. An access outside kills this process.
+`strides` (or null), `fill`, `contents` (pairs of place and value, in elements of its memory, of the
+dtype `reached` where that is given) and `watched`, whether memory beside it is unmapped. One of kind
+number has `path` and `value`, or `enum` as well; one of kind struct `path` and `struct`. The path of
+a list of structs ends in `[]`, those of what it holds in `[0]`, `[1]`, ... A trial is run twice,
+each tensor's last byte at the end of its memory, then its first byte at the start. Before each run
+its number is printed. An access outside kills this process.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import faulthandler
 import importlib
 import json
 import mmap
+import re
 import sys
 from typing import Any
 
@@ -80,9 +82,15 @@ class Memory:
         fill = description["fill"]
         if fill:
             flat.fill_(fill)
+        places = flat
+        if description.get("reached"):
+            wide = getattr(torch, description["reached"])
+            size = torch.empty((), dtype=wide).element_size()
+            bytes_of = flat.view(torch.uint8)
+            places = bytes_of[: len(bytes_of) // size * size].view(wide)
         for place, value in description["contents"]:
-            if 0 <= place < count:
-                flat[place] = value
+            if 0 <= place < len(places):
+                places[place] = value
         return flat.view(shape) if strides is None else flat.as_strided(shape, strides)
 
     def _flat(self, count: int, itemsize: int, dtype: Any, slack: int) -> Any:
@@ -111,32 +119,52 @@ class Memory:
         self._held.clear()
 
 
+_ITEM = re.compile(r"(?:(?P<owner>\w+)\.)?(?P<list>\w+)\[(?P<number>\d*)\](?:\.(?P<field>\w+))?")
+
+
 def arguments_of(trial: list[dict[str, Any]], package: str, memory: Memory) -> dict[str, Any]:
     """The launcher's keywords."""
+    constants = importlib.import_module(f"{package}.constants")
     fields: dict[str, dict[str, Any]] = {}
     structs: dict[str, str] = {}
+    lists: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    kinds: dict[tuple[str, str], str] = {}
     for item in trial:
+        within = _ITEM.fullmatch(item["path"])
         owner, _, name = item["path"].partition(".")
         if item["kind"] == "struct":
+            if within is not None:
+                key = (within["owner"] or "", within["list"])
+                kinds[key] = item["struct"]
+                items = lists.setdefault(key, {})
+                if within["number"]:
+                    items.setdefault(within["number"], {})
+                continue
             structs[owner] = item["struct"]
             fields.setdefault(owner, {})
             continue
         if item["kind"] == "tensor":
             value = memory.tensor(item)
         elif item.get("enum"):
-            constants = importlib.import_module(f"{package}.constants")
             value = getattr(constants, item["enum"])(item["value"])
         else:
             value = item["value"]
+        if within is not None:
+            key = (within["owner"] or "", within["list"])
+            lists[key][within["number"]][within["field"]] = value
+            continue
         fields.setdefault(owner, {})[name] = value
-    found: dict[str, Any] = {}
-    for owner, values in fields.items():
-        if owner in structs:
-            kind = getattr(importlib.import_module(f"{package}.structs"), structs[owner])
-            found[owner] = kind(**values)
-        else:
-            found[owner] = values[""]
-    return found
+
+    def made(struct: str, values: dict[str, Any]) -> Any:
+        return getattr(importlib.import_module(f"{package}.structs"), struct)(**values)
+
+    for (owner, name), items in lists.items():
+        whole = [made(kinds[owner, name], items[number]) for number in sorted(items, key=int)]
+        fields.setdefault(owner or name, {})[name if owner else ""] = whole
+    return {
+        owner: made(structs[owner], values) if owner in structs else values[""]
+        for owner, values in fields.items()
+    }
 
 
 if __name__ == "__main__":

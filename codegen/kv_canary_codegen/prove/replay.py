@@ -29,6 +29,8 @@ class GivenTensor:
     fill: int = 0
     contents: tuple[tuple[int, int], ...] = ()
     """Place in its memory, in elements, and the value there; all else is `fill`."""
+    reached: str = ""
+    """The dtype of the elements that contents are counted in, where it is another."""
     watched: bool = True
     """Whether an access beside it faults."""
     kind: str = "tensor"
@@ -46,7 +48,10 @@ class GivenNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenStruct:
-    """A struct argument, whose fields stand by themselves."""
+    """A struct argument, whose fields stand by themselves.
+
+    The path of a list of structs ends in `[]`, that of its first one in `[0]`.
+    """
 
     path: str
     struct: str
