@@ -35,7 +35,10 @@ class CanaryConfig:
 
     mode: Mode = "log"
     """off: nothing at all. log: findings go to the logger `kv_canary`. raise: poll raises a
-    CanaryError. collect: poll gives them back, and Canary.findings keeps them."""
+    CanaryError. collect: poll gives them back, and Canary.findings keeps them. A fault that is
+    found again is no new finding: log mode says in a line that it is still there, after 1, 2, 4, 8
+    and so on reports; raise mode raises it again, with its count of repeats; and Canary.findings
+    counts them."""
     real_kv: RealKv | None = None
     """How many bytes of each source the tail's stamp covers: none, the first 16 of a token
     (partial), or all; None means partial where there is a source, and none where there is not."""
@@ -54,10 +57,14 @@ class CanaryConfig:
     halves: tuple[Half, ...] = HALVES
     """Which of K and V are stamped: ("K",) for an engine with one latent cache."""
     dump_folder: str | os.PathLike[str] | None = None
-    """Where log and raise mode write a dump of each report, for `kv-canary diagnose`."""
+    """Where log and raise mode write a dump of each report of something new, for `kv-canary
+    diagnose`."""
+    max_dumps: int = 16
+    """Dumps that one canary writes there at most; 0 or more."""
     report_interval_s: float = 0.0
-    """Least time between two reports of poll, in seconds. A report reads the stamps back, which
-    takes a while; what is found meanwhile waits in the ring."""
+    """Least time between two reports of poll, in seconds, of what is new and of what is still
+    there. A report reads the stamps back, which takes a while; what is found meanwhile waits in the
+    ring."""
 
     def __post_init__(self) -> None:
         """Raise ContractError unless every field has a value that it can have."""
@@ -71,6 +78,8 @@ class CanaryConfig:
                 raise _wrong(name, "must be bool", type(value).__name__)
         if type(self.history) is not int or self.history < 0:
             raise _wrong("history", "must be a whole number from 0 on", repr(self.history))
+        if type(self.max_dumps) is not int or self.max_dumps < 0:
+            raise _wrong("max_dumps", "must be a whole number from 0 on", repr(self.max_dumps))
         if self.halves not in (("K", "V"), ("K",), ("V",)):
             raise _wrong("halves", 'must be ("K", "V"), ("K",) or ("V",)', repr(self.halves))
         if not isinstance(self.report_interval_s, int | float) or not self.report_interval_s >= 0:
