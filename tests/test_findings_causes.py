@@ -995,6 +995,21 @@ def test_page_given_twice_to_one_request_names_the_allocator_first():
     assert finding.advice.startswith("Look at the allocator's free list first")
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_other_request_with_the_same_tokens_is_no_shift(together):
+    made = world()
+    tokens = made.tokens[B, :8].tolist()
+    hand_out_again(made, B, 24)
+    if together:
+        made.forward({OTHER: tokens, B: [5]})
+    else:
+        made.start(OTHER, 8, tokens=tokens)
+        made.decode(B)
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty) == (Cause.ANOTHER_OWNER, "certain")
+    assert (finding.requests, finding.other_requests) == ((B,), (OTHER,))
+
+
 # Told once ---------------------------------------------------------------------------------------
 
 

@@ -229,7 +229,7 @@ class _Clues:
         if last.row not in question.rows:
             # The writer of a shared prefix writes what is the reader's own as well.
             own = self.own_by_chain()
-            if own is not None:
+            if own is not None and not self._is_in_place():
                 return own
             return Origin(
                 kind="other", certainty="certain", rows=(last.row,), sentences=(f"{text}.",)
@@ -243,6 +243,15 @@ class _Clues:
             kind="own",
             certainty="certain" if last.place == position else "likely",
             sentences=(f"{text}.",),
+        )
+
+    def _is_in_place(self) -> bool:
+        """Whether the rows have the same stamp where it belongs, so that this is another's."""
+        group, stamp = self.question.group, self.question.stamp
+        stamps = [self.tables.stamp_of(group, row, stamp.position) for row in self.own_rows]
+        return all(each is not None and each[:3] == stamp[:3] for each in stamps) and not any(
+            self.tables.slot_at(group, row, stamp.position) == self.question.slot
+            for row in self.own_rows
         )
 
     def _of_before(self, last: Write) -> Origin | None:

@@ -88,7 +88,11 @@ def judge_owner(
         write: the recorded write that brought it, if one did.
     """
     origin = scene.origin(spot, stamp)
-    if origin.kind == "own" or (write is not None and write.row in spot.rows):
+    is_others = write is not None and write.row not in spot.rows
+    if is_others and origin.kind == "own":
+        # It may hold the same tokens as the row that reads it.
+        origin = UNKNOWN_ORIGIN
+    if origin.kind == "own" or (write is not None and not is_others):
         diagnosis = _shifted(spot, scene, stamp, origin)
     else:
         diagnosis = scene.made(
