@@ -271,8 +271,8 @@ class _Clues:
             # Tokens below the prefix stay what they were when drafts are taken back.
             return Origin(kind="own", certainty="likely", sentences=(f"{_write_text(last)}.",))
         text = (
-            f"{_write_text(last)}; in step {step} the row began anew with {prefix} cached tokens, "
-            "so the stamp is left over from what the row held before."
+            f"{_write_text(last)}; in step {step} the row had {prefix} cached tokens and did not "
+            "go on where it had ended, so the stamp is left over from what it held before."
         )
         is_sure = not is_within or fits is False
         return Origin(kind="other", certainty="certain" if is_sure else "likely", sentences=(text,))
