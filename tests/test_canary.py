@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import logging
+import os
 import sys
 import time
 from dataclasses import replace
@@ -316,9 +317,16 @@ def test_findings_are_given_once_and_kept_in_collect_mode(decoding):
     assert len(found) == 1
     assert engine.canary.poll() == ()
     assert engine.canary.findings == found
+    for repeats in (1, 2, 3):
+        step_all(engine)
+        assert engine.canary.poll() == ()
+        (kept,) = engine.canary.findings
+        assert (kept.repeats, kept.last_step) == (repeats, found[0].last_step + repeats)
+        assert kept.evidence == found[0].evidence
+    engine.canary._state.groups[0].halves[1].tail[request.slots[2], 3] ^= 1
     step_all(engine)
-    assert engine.canary.poll() != ()
-    assert engine.canary.findings[:1] == found
+    assert len(engine.canary.poll()) == 1
+    assert [each.repeats for each in engine.canary.findings] == [4, 0]
 
 
 def test_snapshot_without_evidence_says_that_nothing_is_known(decoding):
@@ -687,8 +695,44 @@ def test_raise_mode_raises_once_and_goes_on(decoding):
     assert len(caught.value.findings) == 1
     assert engine.canary.poll() == ()
     step_all(engine)
-    with pytest.raises(CanaryError):
+    with pytest.raises(CanaryError, match=r"told\s+before; once again since") as again:
         engine.canary.poll()
+    assert again.value.findings[0].repeats == 1
+    assert again.value.findings[0].evidence == caught.value.findings[0].evidence
+
+
+def test_fault_that_stays_is_logged_seldomer_and_seldomer_and_dumped_once(
+    decoding, tmp_path, caplog
+):
+    engine = damaged(decoding, config=CanaryConfig(mode="log", dump_folder=tmp_path))
+    (finding,) = engine.canary.poll()
+    caplog.clear()
+    for _ in range(9):
+        step_all(engine)
+        assert engine.canary.poll() == ()
+    slot, step = finding.slots, finding.first_step
+    where = f"full pool, K; row {finding.requests[0]}; position 4; slot {slot}"
+    assert caplog.messages == [
+        f"kv_canary: still there: changed_after_stamp, {where}; first in step {step}, last in step "
+        f"{step + count}, reported {times} again"
+        for count, times in ((1, "once"), (2, "2 times"), (4, "4 times"), (8, "8 times"))
+    ]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_dumps_are_bounded_and_the_last_says_so(decoding, tmp_path, caplog):
+    config = CanaryConfig(mode="log", dump_folder=tmp_path, max_dumps=2)
+    engine, (request,) = decoding(10, config=config)
+    (tmp_path / f"kv-canary-{os.getpid()}-0.pt").write_text("of another canary")
+    for position in (1, 4, 7):
+        halves = engine.canary._state.groups[0].halves
+        halves[0].tail.view(torch.int64)[request.slots[position], 1] = 77
+        step_all(engine)
+        assert len(engine.canary.poll()) == 1
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [f"kv-canary-{os.getpid()}-{number}.pt" for number in range(3)]
+    notes = [each for each in caplog.messages if "a dump is in" in each]
+    assert [each.endswith("; it is the last, max_dumps is 2") for each in notes] == [False, True]
 
 
 def test_log_mode_logs_the_stable_lines_and_the_finding(decoding, caplog):
@@ -746,9 +790,13 @@ def test_dump_can_be_asked_for(decoding, tmp_path):
 def test_reports_wait_for_their_interval_unless_waited_for(decoding):
     engine = damaged(decoding, config=collect(report_interval_s=3600.0))
     assert engine.canary.poll() != ()
+    (request,) = engine.running
+    engine.canary._state.groups[0].halves[1].tail[request.slots[1], 3] ^= 1
     step_all(engine)
     assert engine.canary.poll() == ()
+    assert engine.canary.findings[0].repeats == 0
     assert engine.canary.poll(wait=True) != ()
+    assert engine.canary.findings[0].repeats == 1
 
 
 class Untouchable:
@@ -825,6 +873,11 @@ def test_off_mode_does_nothing():
         (
             {"halves": ["K"]},
             """halves must be ("K", "V"), ("K",) or ("V",), got ['K']""",
+            None,
+        ),
+        (
+            {"max_dumps": -1},
+            "max_dumps must be a whole number from 0 on, got -1",
             None,
         ),
         (

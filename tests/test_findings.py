@@ -416,16 +416,24 @@ def test_wrong_input_names_both_tokens_and_positions():
     )
 
 
-def test_position_that_does_not_go_on_is_a_shift():
+def test_position_that_neither_goes_on_nor_fits_the_prefix_is_wrong_input():
     row = written(
         21, 5, request=2, entry=1, bits=WRITTEN_POSITION, token=206, aux=3, wanted=3, before=20
     )
     (finding,) = find(snapshot_of(row))
-    assert (finding.cause, finding.requests, str(finding.positions)) == (Cause.SHIFTED, (2,), "3")
+    assert (finding.cause, finding.requests, str(finding.positions)) == (
+        Cause.WRONG_INPUT,
+        (2,),
+        "3",
+    )
     assert finding.evidence == (
         (
             "Request 2 of the batch of step 5 (row 2) writes position 5 into slot 21 (TAIL_K_FULL, "
             "entry 1), behind slot 20, which holds position 2: +2 from what continues it."
+        ),
+        (
+            "The request had 3 cached tokens, so this one's position was 3: the batch's positions "
+            "and prefix_lens do not fit."
         ),
     )
 
@@ -561,6 +569,7 @@ def test_json_has_stable_keys():
         "evidence",
         "advice",
         "violations",
+        "repeats",
     ]
     assert (finding["cause"], finding["positions"]) == ("changed_after_stamp", [[2, 2]])
     assert finding["violations"][0]["computed_real_kv_hash"] == "0x0000000000000009"

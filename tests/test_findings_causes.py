@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kv_canary.findings import Cause, find
+from kv_canary.findings import Cause, Told, find
 from kv_canary.findings.tables import Tables, unsigned
 
 PAGE = 8
@@ -621,8 +621,9 @@ def test_stale_prefix_is_told_from_a_slot_handed_out_twice():
     finding = only_finding(made)
     assert (finding.requests, finding.other_requests) == ((LATER,), (OTHER,))
     assert (
-        "Row 5 did not write position 0: it came with 16 cached tokens in step 8, after the slot "
-        "was rewritten in step 7, as with a prefix that outlived its slots (stale prefix)."
+        "Row 5 did not write position 0: it came with 16 cached tokens in step 8; row 4 wrote into "
+        "the slot in step 7, before: a prefix that outlived its slots would look like this (stale "
+        "prefix), and so would a stale entry of the table."
     ) in finding.evidence
 
 
@@ -772,7 +773,7 @@ def test_page_boundary_is_named():
     assert finding.evidence[1:3] == (
         (
             f"Row 2's slots keep their place in pages of 8, but slot {slot} of position 16 lies -1 "
-            "beside it: the table is off by one."
+            "beside it, in or next to the page of its neighbours: the table is off by one."
         ),
         "Position 16 is the first of a page of 8 tokens.",
     )
@@ -873,6 +874,192 @@ def test_canary_without_evidence_ring_gives_no_certainty():
     (finding,) = find(snapshot)
     assert (finding.cause, finding.certainty) == (Cause.ANOTHER_OWNER, "likely")
     assert (finding.first_step, str(finding.positions)) == (-1, "8")
+
+
+# Nothing that may be false -----------------------------------------------------------------------
+
+
+def own_decode(keep=4, steps=6):
+    """A world whose rows wrote all of their tokens, most of them before the record begins."""
+    made = world(keep=keep)
+    made.decode(A, B, C, steps=steps)
+    return made
+
+
+def test_request_that_is_older_than_the_record_is_not_said_to_have_come_with_its_tokens():
+    made = own_decode()
+    made.start(OTHER, 12)
+    made.decode(A, B, C)
+    made.table[B, 4] = made.table[OTHER, 4]
+    made.decode(B)
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty) == (Cause.ANOTHER_OWNER, "certain")
+    assert (
+        "The last 4 recorded forwards did not write row 2's position 4; row 4 wrote into the slot "
+        "in step 13."
+    ) in finding.evidence
+    assert not [each for each in finding.evidence if "came with" in each or "while" in each]
+    assert "req_to_token" in finding.advice
+
+
+def test_tokens_before_a_draft_that_was_taken_back_are_not_said_to_be_inherited():
+    made = world()
+    made.forward({B: [5, 6, 7], A: [9]})
+    made.lengths[B] = made.known[B] = 34
+    made.decode(B)
+    made.table[B, 4] = made.table[A, 4]
+    made.decode(B)
+    assert not [each for each in only_finding(made).evidence if "did not write" in each]
+
+
+def restarted(made):
+    """Row A has 24 tokens, ends, and is given to a request of 10 in pages of its own."""
+    old = made.table[A].clone()
+    made.lengths[A] = made.known[A] = 0
+    made.start(A, 10)
+    assert set(made.table[A, :10].tolist()).isdisjoint(old[:24].tolist())
+    return old
+
+
+@pytest.mark.parametrize("keep", [0, 1, 16])
+@pytest.mark.parametrize("tokens", [True, False])
+def test_stamp_of_a_rows_last_request_is_no_shift(keep, tokens):
+    made = world(keep=keep, tokens=tokens)
+    old = restarted(made)
+    made.table[A, 3] = old[12]
+    made.decode(A, B)
+    finding = only_finding(made)
+    if keep or tokens:
+        assert finding.cause is not Cause.SHIFTED
+    assert finding.requests == (A,)
+    assert finding.cause is not Cause.SHIFTED or finding.certainty != "certain"
+
+
+def test_columns_behind_a_requests_tokens_are_no_entries():
+    made = world(tokens=False, keep=1)
+    old = restarted(made)
+    made.table[B, 5] = old[12]
+    made.decode(A, B)
+    finding = only_finding(made)
+    assert "maps its position 12" not in str(finding)
+    assert finding.cause is Cause.ANOTHER_OWNER
+
+
+def test_entry_of_another_row_is_its_own_though_it_lies_one_beside_its_place():
+    made = own_decode()
+    made.table[B, 4] = made.table[A, 5]
+    made.decode(B)
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty) == (Cause.ANOTHER_OWNER, "certain")
+    assert finding.other_requests == (A,)
+
+
+def test_wrong_positions_of_a_first_forward_are_wrong_input():
+    made = world()
+    made.forward({LATER: [5, 6, 7, 8]}, positions={(LATER, place): place + 1 for place in range(4)})
+    made.decode(LATER)
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty) == (Cause.WRONG_INPUT, "certain")
+    assert (finding.requests, str(finding.positions)) == ((LATER,), "0-3")
+    assert finding.evidence[1] == (
+        "Step 7 wrote the stamp for this place, with position 1: row 5 had 0 cached tokens there, "
+        "so its position was 0, and the batch's positions say +1 from it."
+    )
+
+
+def test_wrong_positions_behind_a_prefix_are_wrong_input_in_their_step():
+    made = world()
+    made.forward({B: [5]}, positions={(B, 33): 34})
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty, finding.first_step) == (
+        Cause.WRONG_INPUT,
+        "certain",
+        7,
+    )
+    made.decode(B)
+    assert only_finding(made).cause is Cause.WRONG_INPUT
+
+
+def test_page_given_twice_to_one_request_names_the_allocator_first():
+    made = world()
+    page = made.slot(B, 8) // PAGE
+    made.decode(B, steps=7)
+    made.full.free.append(page)
+    made.decode(B, steps=3)
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty) == (Cause.SHIFTED, "likely")
+    assert (
+        f"Row 2 has slot {page * PAGE} at both positions, 4 pages of 8 apart: it was given to the "
+        "request twice, or the table was filled with what the request had already."
+    ) in finding.evidence
+    assert finding.advice.startswith("Look at the allocator's free list first")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_other_request_with_the_same_tokens_is_no_shift(together):
+    made = world()
+    tokens = made.tokens[B, :8].tolist()
+    hand_out_again(made, B, 24)
+    if together:
+        made.forward({OTHER: tokens, B: [5]})
+    else:
+        made.start(OTHER, 8, tokens=tokens)
+        made.decode(B)
+    finding = only_finding(made)
+    assert (finding.cause, finding.certainty) == (Cause.ANOTHER_OWNER, "certain")
+    assert (finding.requests, finding.other_requests) == ((B,), (OTHER,))
+
+
+# Told once ---------------------------------------------------------------------------------------
+
+
+def told_after(told, made):
+    """What is told of the violations since the last time."""
+    snapshot = made.snapshot()
+    made.count.zero_()
+    return [finding for _, finding in told.take(find(snapshot), snapshot)]
+
+
+def test_fault_that_goes_on_is_told_once_and_keeps_its_cause():
+    made, told = world(), Told()
+    hand_out_again(made, B, 8)
+    seen = []
+    for _ in range(9):
+        made.decode(A, B, C)
+        seen += told_after(told, made)
+    assert [each.repeats for each in seen] == list(range(9))
+    assert {each.cause for each in seen} == {Cause.ANOTHER_OWNER}
+    assert (str(seen[-1].positions), seen[-1].first_step, seen[-1].last_step) == ("8-15", 7, 15)
+
+
+def test_second_fault_of_a_row_is_told_beside_the_first():
+    made, told = world(), Told()
+    made.table[B, 4] = made.table[A, 4]
+    made.decode(B)
+    assert [each.repeats for each in told_after(told, made)] == [0]
+    made.table[B, 20] = made.table[A, 20]
+    made.decode(B)
+    assert 0 in [each.repeats for each in told_after(told, made)]
+    made.decode(B)
+    assert 0 not in [each.repeats for each in told_after(told, made)]
+
+
+def test_damage_to_what_was_written_anew_is_another_fault():
+    made, told = world(), Told()
+    for _ in range(2):
+        slot = made.slot(C, 11)
+        made.full.store("K", slot, made.content())
+        made.decode(C)
+        (finding,) = told_after(told, made)
+        assert finding.repeats == 0
+        pages = made.table[C, :16].clone()
+        tokens = made.tokens[C, :16].tolist()
+        made.lengths[C] = made.known[C] = 0
+        made.full.free += [int(slot) // PAGE for slot in pages[::PAGE].flip(0)]
+        made.start(C, 16, tokens=tokens)
+        assert made.slot(C, 11) == slot
+    made.decode(C)
+    assert told_after(told, made) == []
 
 
 # Size --------------------------------------------------------------------------------------------

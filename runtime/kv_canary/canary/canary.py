@@ -655,10 +655,11 @@ class Canary:
             wait: wait for the device, so that all is reported that was found until now.
 
         Returns:
-            What is new; empty in off mode.
+            What is new; empty in off mode. A fault that was told before is not new: in collect
+            mode `findings` counts its repeats, in log mode a line says that it is still there.
 
         Raises:
-            CanaryError: in raise mode, when something is new.
+            CanaryError: in raise mode, when something is new, or still there.
             ContractError: the canary is closed.
         """
         if not self._is_on:
@@ -676,7 +677,7 @@ class Canary:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """In collect mode, all that was found, oldest first; empty in the others."""
+        """In collect mode, every fault that was found, oldest first; empty in the others."""
         return tuple(self._collected)
 
     def snapshot(self) -> Snapshot:

@@ -32,7 +32,9 @@ class CanaryConfig:
     Args:
         mode: off: nothing at all. log, the default: findings go to the logger `kv_canary`. raise:
             poll raises a CanaryError. collect: poll gives them back, and Canary.findings keeps
-            them.
+            them. A fault that is found again is no new finding: log mode says in a line that it is
+            still there, after 1, 2, 4, 8 and so on reports; raise mode raises it again, with its
+            count of repeats; and Canary.findings counts them.
         real_kv: how many bytes of each source the tail's stamp covers: none, the first 16 of a
             token (partial), or read_bytes of it (all). None, the default, means partial where
             there is a source, and none where there is not.
@@ -47,11 +49,12 @@ class CanaryConfig:
         history: forwards whose batches are kept for findings, 0 or more; 8 by default.
         halves: which of K and V are stamped, both by default; ("K",) for an engine with one latent
             cache.
-        dump_folder: where log and raise mode write a dump of each report, for `kv-canary diagnose`;
-            None, the default, for no dumps.
-        report_interval_s: least time between two reports of poll, in seconds; 0 by default. A
-            report reads the stamps back, which takes a while; what is found meanwhile waits in the
-            ring.
+        dump_folder: where log and raise mode write a dump of each report of something new, for
+            `kv-canary diagnose`; None, the default, for no dumps.
+        max_dumps: dumps that one canary writes there at most, 0 or more; 16 by default.
+        report_interval_s: least time between two reports of poll, in seconds, of what is new and
+            of what is still there; 0 by default. A report reads the stamps back, which takes a
+            while; what is found meanwhile waits in the ring.
 
     Raises:
         ContractError: a field has a value that it cannot have.
@@ -66,6 +69,7 @@ class CanaryConfig:
     history: int = 8
     halves: tuple[Half, ...] = HALVES
     dump_folder: str | os.PathLike[str] | None = None
+    max_dumps: int = 16
     report_interval_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -80,6 +84,8 @@ class CanaryConfig:
                 raise _wrong(name, "must be bool", type(value).__name__)
         if type(self.history) is not int or self.history < 0:
             raise _wrong("history", "must be a whole number from 0 on", repr(self.history))
+        if type(self.max_dumps) is not int or self.max_dumps < 0:
+            raise _wrong("max_dumps", "must be a whole number from 0 on", repr(self.max_dumps))
         if self.halves not in (("K", "V"), ("K",), ("V",)):
             raise _wrong("halves", 'must be ("K", "V"), ("K",) or ("V",)', repr(self.halves))
         if self.dump_folder is not None and not isinstance(self.dump_folder, str | os.PathLike):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +23,7 @@ from kv_canary.findings import (
     GroupSnapshot,
     HalfSnapshot,
     Snapshot,
+    Told,
     find,
     log_line,
     write_dump,
@@ -70,7 +73,8 @@ class Reporter:
         self.lost_before = 0
         """Those of them whose rows were lost."""
         self._rows_read = 0
-        self._reports = 0
+        self._told = Told()
+        self._dumps = 0
         self._last_report: float | None = None
 
     @property
@@ -119,43 +123,54 @@ class Reporter:
         wait_for(self._device)
         snapshot = self.snapshot(first_row=self._rows_read, has_graphs=has_graphs)
         lost = self._read_up_to(self._rows_read + snapshot.violation_count)
-        self._log_rows(snapshot, lost)
-        note = self._dump(snapshot)
-        found = find(snapshot)
-        self._reports += 1
+        found = self._told.take(find(snapshot), snapshot)
+        news = tuple(finding for _, finding in found if not finding.repeats)
+        self._log_rows(snapshot, news, lost)
+        note = self._dump(snapshot) if news else ""
         match self._config.mode:
             case "raise":
-                raise CanaryError(found, note)
+                raise CanaryError(tuple(finding for _, finding in found), note)
             case "collect":
-                self._collected.extend(found)
+                for number, finding in found:
+                    # News come in the order of their numbers, each to the end.
+                    self._collected[number : number + 1] = [finding]
             case _:
-                for finding in found:
-                    LOGGER.error("kv_canary finding: %s", finding)
-                if note:
-                    LOGGER.error("kv_canary: %s", note)
-        return found
+                self._log(found, note)
+        return news
+
+    def _log(self, found: Sequence[tuple[int, Finding]], note: str) -> None:
+        for _, finding in found:
+            if not finding.repeats:
+                LOGGER.error("kv_canary finding: %s", finding)
+            elif finding.repeats.bit_count() == 1:
+                # Seldomer and seldomer: a damaged entry fails in every forward that reads it.
+                LOGGER.error("kv_canary: %s", finding.still_there())
+        if note:
+            LOGGER.error("kv_canary: %s", note)
 
     def _read_up_to(self, count: int) -> int:
         """Note that the rows up to a count are read, and return how many of them were lost."""
         recorder, capacity = self._state.recorder, self._state.sizes.ring_capacity
         self._rows_read = count
-        if count < capacity:
+        if 2 * count < capacity:
             return 0
         # The device is waited for and all rows are read, so that the ring may begin anew: a fault
         # that fills it must not hide the next one.
+        lost = max(0, count - capacity)
         self.violations_before += count
-        self.lost_before += count - capacity
+        self.lost_before += lost
         self._rows_read = 0
         recorder.flags[INDEX].zero_()
         self._reader.drop()
         if self.status is not None:
             self.status = replace(self.status, numbers={**self.status.numbers, INDEX: 0})
-        return count - capacity
+        return lost
 
-    def _log_rows(self, snapshot: Snapshot, lost: int) -> None:
+    def _log_rows(self, snapshot: Snapshot, news: Sequence[Finding], lost: int) -> None:
         if self._config.mode == "log":
-            for row in snapshot.violations.tolist():
-                LOGGER.error("%s", log_line(row))
+            rows = {violation.index for finding in news for violation in finding.violations}
+            for row in sorted(rows):
+                LOGGER.error("%s", log_line(snapshot.violations[row].tolist()))
         if lost:
             LOGGER.warning(
                 "kv_canary: %d more violations found the ring full, and their rows are lost", lost
@@ -166,13 +181,22 @@ class Reporter:
         folder = self._config.dump_folder
         if folder is None or self._config.mode == "collect":
             return ""
-        path = Path(folder) / f"kv-canary-{os.getpid()}-{self._reports}.pt"
+        if self._dumps >= self._config.max_dumps:
+            return ""
+        numbers = itertools.count(self._dumps)
+        paths = (Path(folder) / f"kv-canary-{os.getpid()}-{number}.pt" for number in numbers)
+        # Another canary of this process, or one of an earlier process, may write there too.
+        path = next(each for each in paths if not each.exists())
+        self._dumps += 1
         try:
             write_dump(snapshot, path)
         except OSError as error:
             # A full disk must not hide what was found.
             return f"the dump could not be written: {error}"
-        return f"a dump is in {path}; `kv-canary diagnose {path}` explains it again"
+        text = f"a dump is in {path}; `kv-canary diagnose {path}` explains it again"
+        if self._dumps == self._config.max_dumps:
+            text += f"; it is the last, max_dumps is {self._config.max_dumps}"
+        return text
 
     def snapshot(self, *, first_row: int, has_graphs: bool) -> Snapshot:
         """Return everything on the CPU; the device must have been waited for.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Snapshot,
         StepSnapshot,
     )
+    from kv_canary.findings.told import Told
 
 __all__ = [
     "CanaryError",
@@ -45,6 +46,7 @@ __all__ = [
     "Ranges",
     "Snapshot",
     "StepSnapshot",
+    "Told",
     "Violation",
     "find",
     "log_line",
@@ -70,6 +72,7 @@ _MODULE_OF_NAME = {
     "Ranges": "finding",
     "Snapshot": "snapshot",
     "StepSnapshot": "snapshot",
+    "Told": "told",
     "Violation": "decode",
     "find": "grouping",
     "log_line": "decode",

@@ -289,7 +289,9 @@ def _rows_of_entry(violation: Violation, tables: Tables) -> tuple[int, ...]:
             if tables.slot_at(violation.group, by_entry, position) == violation.slot:
                 return (by_entry,)
     by_table = _holders(violation, tables)
-    if batch is not None:
+    if batch is None:
+        by_table = tuple(row for row in by_table if tables.may_have(row, position))
+    else:
         by_table = tuple(row for row in by_table if position < batch.prefix_of_row.get(row, 0))
     if len(by_table) > 1 and violation.expected_token >= 0:
         # Rows that share a slot by mistake expect different tokens of it.

@@ -16,7 +16,8 @@ Key = tuple[object, ...]
 ADVICE = {
     Cause.ANOTHER_OWNER: "Look at who was given the slots: the allocator's free list, the code "
     "that frees a request's pages while another still reads them, and the prefix index's entries "
-    "for freed pages. The log of both rows, from the step that wrote last, names the code path.",
+    "for freed pages. A stale or wrong entry of req_to_token looks the same, so look at the code "
+    "that fills it too. The log of both rows, from the step that wrote last, may name the path.",
     Cause.NEVER_STAMPED: "Look at how these tokens came into the cache: a reload, transfer or copy "
     "of pages must move the canary buffers too, and every store must go through a forward that "
     "the canary sees. Check that the request's prefix length counts written tokens alone.",
@@ -35,8 +36,9 @@ ADVICE = {
     Cause.PADDING_SLOT: "Look at what cleared or never filled these entries of req_to_token: a row "
     "reset while its request still runs, a failed allocation that was not noticed, or padding "
     "that was copied into real places.",
-    Cause.WRONG_INPUT: "Look at how input_ids and positions of this forward were made; the "
-    "expected values are the ones that the scheduler announced.",
+    Cause.WRONG_INPUT: "Look at how input_ids, positions and prefix_lens of this forward were "
+    "made; the expected values are the ones that the scheduler announced, and the positions that "
+    "follow from prefix_lens.",
     Cause.OFFSETS: "Look at what wrote to the write plan between its launch and the stamps: its "
     "offsets come from extend_seq_lens and can only grow.",
     Cause.UNEXPLAINED: "Write a dump, and compare the stamps of the slot in all buffers.",
@@ -48,6 +50,27 @@ ADVICE_ON_DRAFTS = (
     "set the prefix length back. If the row's tokens were announced, look at what was announced."
 )
 """What to look at next where a row reads a token that it wrote itself."""
+
+ADVICE_ON_ENTRIES = (
+    "Look at the entry of req_to_token first: the token was stored in another slot than the one "
+    "that it names now, so the entry is stale or wrong, or the store was. Then look at copies and "
+    "reloads of pages, which must move the canary buffers too."
+)
+"""What to look at next where the token is known to be in another slot than the table's."""
+
+ADVICE_ON_PAGES = (
+    "Look at the allocator's free list first: a page that this request still had seems to have "
+    "been given to it again. Then look at the code that fills req_to_token and out_cache_loc: "
+    "one page in two places of a row looks the same."
+)
+"""What to look at next where two positions of a row, whole pages apart, share their slot."""
+
+ADVICE_ON_LENGTHS = (
+    "Look at how positions and prefix_lens of the forward were made: one of them is behind. "
+    "A rejected draft that still counts as cached looks like this: rolling it back must give back "
+    "its slot, and set the prefix length back."
+)
+"""What to look at next where a batch's positions are lower than its prefix lengths say."""
 
 
 _NOTHING = FailReason(0)
@@ -138,6 +161,19 @@ class Diagnosis:
     def first_step(self) -> int:
         """Number of the forward that reported it first."""
         return min(violation.step for violation in self.violations)
+
+
+def misnumbered_cause(delta: int, prefix: int) -> tuple[Cause, Certainty, str]:
+    """Return cause, certainty and advice where a batch's positions and prefix lengths differ.
+
+    Args:
+        delta: the position that was given, from the one that the prefix length gives.
+        prefix: cached tokens of the request.
+    """
+    if prefix and delta < 0:
+        # The length may count a token that was taken back, while the positions are right.
+        return Cause.SHIFTED, "likely", ADVICE_ON_LENGTHS
+    return Cause.WRONG_INPUT, "certain", ""
 
 
 def rows_text(rows: Iterable[int]) -> str:

@@ -146,6 +146,9 @@ class Finding:
     """What to look at next."""
     violations: tuple[Violation, ...]
     """Every violation that it explains, in the ring's order."""
+    repeats: int = 0
+    """How many reports told of it again since it was told first; 0 in a new finding. Evidence and
+    violations stay the first report's; requests, positions, slots and last_step follow."""
 
     def to_json(self) -> dict[str, object]:
         """Return plain data; the keys are the fields', hashes are texts of 16 digits."""
@@ -166,16 +169,26 @@ class Finding:
             "evidence": list(self.evidence),
             "advice": self.advice,
             "violations": [violation.to_json() for violation in self.violations],
+            "repeats": self.repeats,
         }
 
     def __str__(self) -> str:
         lines = [f"{self.cause.title} ({self.cause.value}, {self.certainty})"]
         lines += _labelled("where", self._where())
         lines += _labelled("seen", self._seen())
+        if self.repeats:
+            lines += _labelled("told", f"before; {_times(self.repeats)} again since")
         for sentence in self.evidence:
             lines += _labelled("why" if sentence is self.evidence[0] else "", sentence)
         lines += _labelled("look at", self.advice)
         return "\n".join(lines)
+
+    def still_there(self) -> str:
+        """Return one line that says of a fault that was told before how it goes on."""
+        return (
+            f"still there: {self.cause.value}, {self._where()}; first in step {self.first_step}, "
+            f"last in step {self.last_step}, reported {_times(self.repeats)} again"
+        )
 
     def _where(self) -> str:
         parts = [f"{self.group} pool, {' and '.join(self.halves)}"]
@@ -200,6 +213,10 @@ class Finding:
             f"{steps}; {count:,} violation{'' if count == 1 else 's'}: {' + '.join(self.checks)}; "
             f"by {', '.join(self.launch_tags)}"
         )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _plural(numbers: Ranges) -> str:

@@ -56,6 +56,7 @@ def origin_of(question: Question, tables: Tables) -> Origin:
         clues.held_and_chained,
         clues.own_by_record,
         clues.chained_elsewhere,
+        clues.left_in_own_row,
         clues.own_by_table,
         clues.held_by_table,
         clues.chained_to_nobody,
@@ -79,15 +80,17 @@ class _Clues:
         if not self.is_position:
             return
         self.predecessors = tables.predecessors(group, stamp.prev_hash)
+        # Rows that read the slot, and have a token at the stamp's position.
+        self.own_rows = tuple(row for row in question.rows if is_within(row, question, tables))
         # Rows that hold a predecessor of the stamp one position before it, with its slot.
         self.chained: dict[int, int] = {}
         if stamp.position > 0:
             for slot in self.predecessors:
-                for row in tables.holders(group, slot, stamp.position - 1):
+                for row in tables.owners(group, slot, stamp.position - 1):
                     self.chained.setdefault(row, slot)
         self.holding = tuple(
             row
-            for row in tables.holders(group, question.slot, stamp.position)
+            for row in tables.owners(group, question.slot, stamp.position)
             if row not in question.rows and self._can_be_other(row)
         )
 
@@ -158,7 +161,7 @@ class _Clues:
         if not self.is_elsewhere:
             return None
         question, stamp = self.question, self.question.stamp
-        for row in question.rows:
+        for row in self.own_rows:
             sound_below = question.sound_below.get(row, question.position)
             fits = self._fits(row)
             if fits is None and stamp.position < sound_below:
@@ -201,7 +204,7 @@ class _Clues:
         question, position = self.question, self.question.stamp.position
         if not self.is_elsewhere:
             return None
-        for row in question.rows:
+        for row in self.own_rows:
             write = self.tables.write_of(question.group, row, position - 1)
             if write is None or write.slot not in self.predecessors or self._fits(row) is False:
                 continue
@@ -226,17 +229,65 @@ class _Clues:
         if last.row not in question.rows:
             # The writer of a shared prefix writes what is the reader's own as well.
             own = self.own_by_chain()
-            if own is not None:
+            if own is not None and not self._is_in_place():
                 return own
             return Origin(
                 kind="other", certainty="certain", rows=(last.row,), sentences=(f"{text}.",)
             )
-        if self.is_elsewhere:
-            return Origin(
-                kind="own",
-                certainty="certain" if last.place == position else "likely",
-                sentences=(f"{text}.",),
-            )
+        if not self.is_elsewhere:
+            return None
+        before = self._of_before(last)
+        if before is not None:
+            return before if before.kind != "unknown" else None
+        return Origin(
+            kind="own",
+            certainty="certain" if last.place == position else "likely",
+            sentences=(f"{text}.",),
+        )
+
+    def _is_in_place(self) -> bool:
+        """Whether the rows have the same stamp where it belongs, so that this is another's."""
+        group, stamp = self.question.group, self.question.stamp
+        stamps = [self.tables.stamp_of(group, row, stamp.position) for row in self.own_rows]
+        return all(each is not None and each[:3] == stamp[:3] for each in stamps) and not any(
+            self.tables.slot_at(group, row, stamp.position) == self.question.slot
+            for row in self.own_rows
+        )
+
+    def _of_before(self, last: Write) -> Origin | None:
+        """Return that a row's own write is older than its request; nothing if it need not be.
+
+        An unknown origin says that the other tests should tell.
+        """
+        seen = self.tables.first_seen(last.row)
+        if seen is None or last.step >= seen[0]:
+            return None
+        (step, prefix), fits = seen, self._fits(last.row)
+        is_within = last.row in self.own_rows
+        if is_within and fits:
+            # Who lost all its tokens may have written the same again.
+            return UNKNOWN_ORIGIN
+        if is_within and fits is None and last.position < prefix:
+            # Tokens below the prefix stay what they were when drafts are taken back.
+            return Origin(kind="own", certainty="likely", sentences=(f"{_write_text(last)}.",))
+        text = (
+            f"{_write_text(last)}; in step {step} the row had {prefix} cached tokens and did not "
+            "go on where it had ended, so the stamp is left over from what it held before."
+        )
+        is_sure = not is_within or fits is False
+        return Origin(kind="other", certainty="certain" if is_sure else "likely", sentences=(text,))
+
+    def left_in_own_row(self) -> Origin | None:
+        """The row itself maps the position to this slot, behind the end of its request."""
+        question, position = self.question, self.question.stamp.position
+        for row in self.tables.holders(question.group, question.slot, position):
+            if row in question.rows and row not in self.own_rows:
+                text = (
+                    f"Row {row} holds slot {question.slot} at position {position} too, where its "
+                    f"request of {self.tables.length_of(row)} tokens has none: the stamp is left "
+                    "over from an earlier request of the row."
+                )
+                return Origin(kind="other", certainty="likely", sentences=(text,))
         return None
 
     def chained_elsewhere(self) -> Origin | None:
@@ -247,6 +298,9 @@ class _Clues:
             fits = self._fits(row)
             if row in question.rows or fits is False or (slot in shares and not fits):
                 continue
+            if not self.tables.may_have(row, position):
+                # It is behind that row's last token: of a draft, or of who had the same tokens.
+                return Origin(kind="other", certainty="likely", sentences=(self._chain_text(row),))
             there = self.tables.slot_at(question.group, row, position)
             return Origin(
                 kind="other",
@@ -268,7 +322,7 @@ class _Clues:
             return None
         question, position = self.question, self.question.stamp.position
         twice = self.tables.holders(question.group, question.slot, position)
-        for row in question.rows:
+        for row in self.own_rows:
             if self._fits(row) is False:
                 continue
             if row in twice:
@@ -312,11 +366,19 @@ class _Clues:
             sentences=(
                 (
                     f"The stored chain hash is the successor of the stamp in slot {others[-1]}, "
-                    f"which no row maps at position {self.question.stamp.position - 1} now: the "
-                    "sequence that it belongs to is gone."
+                    f"which is no row's position {self.question.stamp.position - 1} now: the "
+                    "sequence that it belongs to seems to be gone."
                 ),
             ),
         )
+
+
+def is_within(row: int, question: Question, tables: Tables) -> bool:
+    """Return whether a row that reads a slot may have a token at the stamp's position."""
+    # A length that denies the very token that was read is that of another request.
+    return tables.may_have(row, question.stamp.position) or not tables.may_have(
+        row, question.position
+    )
 
 
 def _write_text(write: Write) -> str:

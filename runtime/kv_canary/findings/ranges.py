@@ -9,12 +9,13 @@ from kv_canary.findings.decode import Violation, batch_of, tells_bad_request
 from kv_canary.findings.diagnosis import (
     Diagnosis,
     Key,
+    misnumbered_cause,
     rows_text,
     sentence_start,
     slot_keys,
 )
 from kv_canary.findings.finding import Cause, Certainty
-from kv_canary.findings.tables import Tables
+from kv_canary.findings.tables import Batch, Tables
 from kv_canary_kernels.constants import FailReason
 
 _WRITTEN_INPUT = FailReason.WRITE_TOKEN_MISMATCH | FailReason.WRITE_POSITION_MISMATCH
@@ -303,6 +304,14 @@ def _written_places(violation: Violation, tables: Tables) -> tuple[int, ...]:
     return tuple(range(prefix, prefix + max(0, extend)))
 
 
+def _is_of_request(violation: Violation, batch: Batch) -> bool:
+    """Return whether a token is one of its request's, as the batch has them."""
+    if not 0 <= violation.request < len(batch.rows):
+        return False
+    start, end = batch.write_offsets[violation.request : violation.request + 2].tolist()
+    return bool(start <= violation.entry < end)
+
+
 def _place_of_token(violation: Violation, tables: Tables) -> int:
     """Return the position that the batch's prefix length gives a written token."""
     batch = tables.batches.get(violation.step)
@@ -335,21 +344,37 @@ def _input(violations: tuple[Violation, ...], tables: Tables) -> Diagnosis:
 def _jump(violations: tuple[Violation, ...], tables: Tables) -> Diagnosis:
     first = violations[0]
     delta = first.position - first.expected_aux
+    place = _place_of_token(first, tables)
+    verdict: tuple[Cause, Certainty, str] = (Cause.SHIFTED, "certain", "")
+    why: list[str] = []
+    batch = tables.batches.get(first.step)
+    if batch is not None and _is_of_request(first, batch) and place != first.position:
+        prefix = batch.prefix_lengths[first.request]
+        verdict = misnumbered_cause(first.position - place, prefix)
+        why = [
+            (
+                f"The request had {prefix} cached tokens, so this one's position was {place}: the "
+                "batch's positions and prefix_lens do not fit."
+            )
+        ]
+    cause, certainty, advice = verdict
     diagnosis = _made(
-        Cause.SHIFTED,
+        cause,
         violations,
         [
             sentence_start(
                 f"{_request_text(first)} writes position {first.position} into slot {first.slot} "
                 f"({first.launch_tag}, entry {first.entry}), behind slot {first.previous_slot}, "
                 f"which holds position {first.expected_aux - 1}: {delta:+d} from what continues it."
-            )
+            ),
+            *why,
         ],
         keys=_row_keys(violations, ("jump", first.step)),
-        places=(_place_of_token(first, tables),),
+        places=(place,),
         slots=(first.slot,),
+        certainty=certainty,
     )
-    return replace(diagnosis, is_jump=True)
+    return replace(diagnosis, advice=advice, is_jump=cause is Cause.SHIFTED)
 
 
 def _unexplained(violations: tuple[Violation, ...], tables: Tables) -> Diagnosis:

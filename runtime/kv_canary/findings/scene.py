@@ -12,10 +12,12 @@ from kv_canary.findings.diagnosis import (
     Spot,
     found_text,
     place_keys,
+    rows_text,
+    sentence_start,
     slot_keys,
 )
 from kv_canary.findings.finding import Cause, Certainty
-from kv_canary.findings.origin import Origin, Question, origin_of
+from kv_canary.findings.origin import Origin, Question, is_within, origin_of
 from kv_canary.findings.snapshot import FULL, GroupSnapshot
 from kv_canary.findings.tables import Stamp, Tables, Write
 from kv_canary.reference._hashes import ANCHOR_HASH
@@ -160,17 +162,17 @@ class Scene:
 
     def origin(self, spot: Spot, stamp: Stamp) -> Origin:
         """Return whose a stamp is that stands at a spot."""
-        return origin_of(
-            Question(
-                group=spot.group,
-                slot=spot.slot,
-                position=spot.position,
-                previous_slot=spot.previous_slot,
-                rows=spot.rows,
-                stamp=stamp,
-                sound_below=self._sound_below.get(spot.group, {}),
-            ),
-            self.tables,
+        return origin_of(self._question(spot, stamp), self.tables)
+
+    def _question(self, spot: Spot, stamp: Stamp) -> Question:
+        return Question(
+            group=spot.group,
+            slot=spot.slot,
+            position=spot.position,
+            previous_slot=spot.previous_slot,
+            rows=spot.rows,
+            stamp=stamp,
+            sound_below=self._sound_below.get(spot.group, {}),
         )
 
     def sound_buffers(self, spot: Spot) -> list[tuple[str, str]]:
@@ -219,8 +221,30 @@ class Scene:
                 return [self._overwritten_text(spot, own, foreign)]
             seen = tables.first_seen(row)
             if own is None and seen is not None and seen[1] > spot.position:
-                return [_inherited_text(spot, row, *seen, foreign)]
+                text = self.unwritten_text(spot, row)
+                return [f"{text}{_foreign_text(foreign, seen[0])}."] if text else []
         return []
+
+    def unwritten_text(self, spot: Spot, row: int) -> str:
+        """Return that no recorded batch wrote a row's position, or nothing if one did."""
+        tables = self.tables
+        if tables.has_written(row, spot.position):
+            return ""
+        came = tables.came_with(row)
+        if came is not None:
+            step, prefix = came
+            return (
+                f"Row {row} did not write position {spot.position}: it came with {prefix} cached "
+                f"tokens in step {step}"
+            )
+        count = len(tables.batches)
+        recorded = f"the last {count} recorded forwards" if count > 1 else "the recorded forward"
+        return sentence_start(f"{recorded} did not write row {row}'s position {spot.position}")
+
+    def may_be_own(self, spot: Spot, stamp: Stamp) -> bool:
+        """Return whether a row that reads a spot may have a token at a stamp's position."""
+        question = self._question(spot, stamp)
+        return any(is_within(row, question, self.tables) for row in spot.rows)
 
     def _overwritten_text(self, spot: Spot, own: Write, foreign: Sequence[Write]) -> str:
         text = f"Row {own.row} wrote position {spot.position} there in step {own.step}"
@@ -327,17 +351,20 @@ def _spots_of(violations: Iterable[Violation]) -> list[Spot]:
     return sorted(spots.values(), key=lambda spot: (spot.group != FULL, spot.position, spot.slot))
 
 
-def _inherited_text(spot: Spot, row: int, step: int, prefix: int, foreign: Sequence[Write]) -> str:
-    text = (
-        f"Row {row} did not write position {spot.position}: it came with {prefix} cached tokens "
-        f"in step {step}"
-    )
+def _foreign_text(foreign: Sequence[Write], first_step: int) -> str:
+    """Return what other rows did to a slot, as the end of a sentence.
+
+    Args:
+        foreign: their recorded writes into it.
+        first_step: the first recorded forward of the row that reads it.
+    """
     if not foreign:
-        return f"{text}; a prefix that outlived its slots would look like this (stale prefix)."
-    rewritten = foreign[-1].step
-    if rewritten < step:
+        return ""
+    last = foreign[-1]
+    text = f"; {rows_text([last.row])} wrote into the slot in step {last.step}"
+    if last.step < first_step:
         return (
-            f"{text}, after the slot was rewritten in step {rewritten}, as with a prefix that "
-            "outlived its slots (stale prefix)."
+            f"{text}, before: a prefix that outlived its slots would look like this (stale prefix),"
+            " and so would a stale entry of the table"
         )
-    return f"{text}, and the slot was rewritten in step {rewritten}, while the row read it."
+    return text

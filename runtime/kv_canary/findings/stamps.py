@@ -13,8 +13,11 @@ from typing import Final
 
 from kv_canary.findings.diagnosis import (
     ADVICE_ON_DRAFTS,
+    ADVICE_ON_ENTRIES,
+    ADVICE_ON_PAGES,
     Diagnosis,
     Spot,
+    misnumbered_cause,
     rows_text,
     sentence_start,
 )
@@ -33,6 +36,7 @@ _USUAL_PAGE: Final = 4
 """What pages are a multiple of, where nobody said their size; smaller ones are not told."""
 _ROW_SAMPLE: Final = 512
 """Entries of a row, on each side, that tell whether it is aligned."""
+_OFF_BY_ONE: Final = "the table is off by one."
 
 
 def judge_stamp(spot: Spot, scene: Scene, before: Diagnosis | None) -> Diagnosis:
@@ -47,8 +51,11 @@ def judge_stamp(spot: Spot, scene: Scene, before: Diagnosis | None) -> Diagnosis
     is_missing = is_blank(stored)
     origin = UNKNOWN_ORIGIN
     if not is_missing:
+        misnumbered = _misnumbered(spot, scene)
+        if misnumbered is not None:
+            return misnumbered
         origin = _in_run(spot, scene, scene.origin(spot, stored), before)
-    off_page = _off_page(spot, scene) if origin.kind != "own" else None
+    off_page = _off_page(spot, scene, origin) if origin.kind != "own" else None
     if off_page is not None:
         return off_page
     if is_missing:
@@ -81,7 +88,11 @@ def judge_owner(
         write: the recorded write that brought it, if one did.
     """
     origin = scene.origin(spot, stamp)
-    if origin.kind == "own" or (write is not None and write.row in spot.rows):
+    is_others = write is not None and write.row not in spot.rows
+    if is_others and origin.kind == "own":
+        # It may hold the same tokens as the row that reads it.
+        origin = UNKNOWN_ORIGIN
+    if origin.kind == "own" or (write is not None and not is_others):
         diagnosis = _shifted(spot, scene, stamp, origin)
     else:
         diagnosis = scene.made(
@@ -172,11 +183,11 @@ def _inherited(spot: Spot, scene: Scene) -> list[str]:
             continue
         step, prefix = seen
         if prefix > spot.position:
-            text = (
-                f"Row {row} did not write position {spot.position} in any recorded batch: it came "
-                f"with {prefix} cached tokens in step {step}, as after a prefix hit or a reload."
-            )
-            return [text]
+            text = scene.unwritten_text(spot, row)
+            if text and scene.tables.came_with(row) is None:
+                text += f"; in step {step} the row had {prefix} cached tokens"
+            if text:
+                return [f"{text}, as after a prefix hit or a reload."]
     return []
 
 
@@ -230,6 +241,7 @@ def _slot_text(slot: int) -> str:
 def _went_elsewhere(spot: Spot, scene: Scene, slot: int, told: str) -> Diagnosis:
     """Return what it means that a row's own token is in another slot than the table's."""
     stored = spot.stored
+    origin = UNKNOWN_ORIGIN if is_blank(stored) else scene.origin(spot, stored)
     cause, delta = Cause.NEVER_STAMPED, 0
     if slot == 0:
         cause = Cause.PADDING_SLOT
@@ -237,12 +249,10 @@ def _went_elsewhere(spot: Spot, scene: Scene, slot: int, told: str) -> Diagnosis
         cause = Cause.WILD_SLOT
     elif abs(slot - spot.slot) == 1:
         cause, delta = Cause.SHIFTED, slot - spot.slot
-    held = "The slot is blank: nobody ever stamped it."
+    held = "The slot is blank, as if nobody had ever stamped it."
     if not is_blank(stored):
-        held = (
-            f"What it holds is left over from before: token {stored.token} at position "
-            f"{stored.position}."
-        )
+        held = f"What it holds is another stamp, token {stored.token} at position {stored.position}"
+        held += "." if not origin.sentences else f". {origin.sentences[0]}"
     return scene.made(
         spot,
         cause,
@@ -251,6 +261,7 @@ def _went_elsewhere(spot: Spot, scene: Scene, slot: int, told: str) -> Diagnosis
         misplaced_to=slot,
         delta=delta,
         is_leftover=True,
+        advice=ADVICE_ON_ENTRIES if cause is Cause.NEVER_STAMPED else "",
     )
 
 
@@ -262,6 +273,8 @@ def _in_run(spot: Spot, scene: Scene, origin: Origin, before: Diagnosis | None) 
     stored = spot.stored
     delta = stored.position - spot.position
     if origin.certainty == "certain" or origin.kind == "own" or delta == 0:
+        return origin
+    if not scene.may_be_own(spot, stored):
         return origin
     fits = [scene.fits(row, stored) for row in spot.rows]
     if before is not None and before.stored_delta == delta:
@@ -334,7 +347,63 @@ def _shifted(spot: Spot, scene: Scene, stamp: Stamp, origin: Origin) -> Diagnosi
             "the table are exchanged."
         )
     sentences += _boundary(spot, scene)
+    twice = _given_twice(spot, scene, stamp)
+    if twice:
+        return scene.made(
+            spot,
+            Cause.SHIFTED,
+            "likely",
+            [*sentences, twice],
+            delta=delta,
+            advice=ADVICE_ON_PAGES,
+        )
     return scene.made(spot, Cause.SHIFTED, origin.certainty, sentences, delta=delta)
+
+
+def _given_twice(spot: Spot, scene: Scene, stamp: Stamp) -> str:
+    """Return that a row has one page at two places, in words; nothing if it does not show."""
+    tables, page = scene.tables, scene.page_size(spot.group)
+    pages, rest = divmod(stamp.position - spot.position, page)
+    if rest or not pages:
+        return ""
+    for row in spot.rows:
+        is_mapped = (
+            tables.may_have(row, stamp.position)
+            and tables.slot_at(spot.group, row, stamp.position) == spot.slot
+        )
+        writes = [tables.write_of(spot.group, row, each.position) for each in (spot, stamp)]
+        is_written = all(each is not None and each.slot == spot.slot for each in writes)
+        if is_mapped or is_written:
+            count = abs(pages)
+            whole = f"{count} page{'' if count == 1 else 's'} of {page}" if page > 1 else "slots"
+            return (
+                f"Row {row} has slot {spot.slot} at both positions, {whole} apart: it was given "
+                "to the request twice, or the table was filled with what the request had already."
+            )
+    return ""
+
+
+def _misnumbered(spot: Spot, scene: Scene) -> Diagnosis | None:
+    """Diagnose a stamp that a recorded batch wrote for this place with another position."""
+    tables = scene.tables
+    for row in spot.rows:
+        write = tables.write_of(spot.group, row, spot.position)
+        if write is None or write != next(iter(tables.writers(spot.group, spot.slot)[-1:]), None):
+            continue
+        if write.position != spot.stored.position or not write.is_misnumbered:
+            continue
+        prefix = tables.batches[write.step].prefix_of_row[row]
+        delta = write.position - write.place
+        sentences = [
+            (
+                f"Step {write.step} wrote the stamp for this place, with position "
+                f"{write.position}: row {row} had {prefix} cached tokens there, so its position "
+                f"was {write.place}, and the batch's positions say {delta:+d} from it."
+            )
+        ]
+        cause, certainty, advice = misnumbered_cause(delta, prefix)
+        return scene.made(spot, cause, certainty, sentences, delta=delta, advice=advice)
+    return None
 
 
 def _boundary(spot: Spot, scene: Scene) -> list[str]:
@@ -344,7 +413,7 @@ def _boundary(spot: Spot, scene: Scene) -> list[str]:
     return [f"Position {spot.position} is the first of a page of {page} tokens."]
 
 
-def _off_page(spot: Spot, scene: Scene) -> Diagnosis | None:
+def _off_page(spot: Spot, scene: Scene, origin: Origin) -> Diagnosis | None:
     """Diagnose a table entry that lies one beside its place in a page, among aligned ones."""
     sizes = scene.group(spot.group).page_sizes
     page = max(sizes) if sizes else _USUAL_PAGE
@@ -355,19 +424,43 @@ def _off_page(spot: Spot, scene: Scene) -> Diagnosis | None:
         is_table = scene.tables.slot_at(spot.group, row, spot.position) == spot.slot
         if not is_table or not _is_aligned(spot, scene, row, page):
             continue
+        is_beside = _is_beside_its_page(spot, scene, row, page, delta)
+        if not is_beside and origin.kind == "other":
+            # An entry of another sequence, which may lie anywhere in its page.
+            return None
         sentence = (
             f"Row {row}'s slots keep their place in pages{f' of {page}' if sizes else ''}, but "
-            f"slot {spot.slot} of position {spot.position} lies {delta:+d} beside it: the table is "
-            "off by one."
+            f"slot {spot.slot} of position {spot.position} lies {delta:+d} beside it"
         )
+        if is_beside:
+            sentence += f", in or next to the page of its neighbours: {_OFF_BY_ONE}"
+        else:
+            sentence += f", as where {_OFF_BY_ONE}"
         return scene.made(
             spot,
             Cause.SHIFTED,
-            "certain" if page > 2 else "likely",
+            "certain" if is_beside and page > 2 else "likely",
             [sentence, *_boundary(spot, scene)],
             delta=delta,
         )
     return None
+
+
+def _is_beside_its_page(spot: Spot, scene: Scene, row: int, page: int, delta: int) -> bool:
+    """Whether the other entries of a page are where this one would be, or as far off.
+
+    One alone must be right to show where the page is; that many are off alike, half a page shows.
+    """
+    tables, first = scene.tables, spot.position - spot.position % page
+    distances = [
+        slot - place
+        for place in range(first, min(first + page, tables.columns))
+        if place != spot.position
+        and tables.may_have(row, place)
+        and (slot := tables.slot_at(spot.group, row, place) or 0) > 0
+    ]
+    here = spot.slot - spot.position
+    return here - delta in distances or 2 * (1 + distances.count(here)) >= max(page, 4)
 
 
 def _is_aligned(spot: Spot, scene: Scene, row: int, page: int) -> bool:

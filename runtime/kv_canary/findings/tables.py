@@ -58,6 +58,11 @@ class Write(NamedTuple):
     slot: int
     """Slot of the asking group, after its map."""
 
+    @property
+    def is_misnumbered(self) -> bool:
+        """Whether the two positions differ."""
+        return self.position != self.place
+
 
 class Hits(NamedTuple):
     """Where a value was found."""
@@ -346,6 +351,30 @@ class Tables:
                     position = positions[asked[i]]
                     self._holders[group, slots[position][nth], position] += (holder,)
 
+    def owners(self, group: str, slot: int, position: int) -> tuple[int, ...]:
+        """Return the holders that may have so many tokens: engines do not clear what lies behind.
+
+        A holder whose length is not known is one of them.
+        """
+        return tuple(
+            row for row in self.holders(group, slot, position) if self.may_have(row, position)
+        )
+
+    def may_have(self, row: int, position: int) -> bool:
+        """Return whether a row's request may have a token at a position now."""
+        length = self.length_of(row)
+        return length is None or position < length
+
+    def length_of(self, row: int) -> int | None:
+        """Return how many tokens a row's request has at most, or None if nobody knows."""
+        valid = self.snapshot.expected_valid
+        known = int(valid[row]) if valid is not None and 0 <= row < len(valid) else 0
+        last = self._last_ends.get(row)
+        if last is None or any(step > last[0] for step in self.captured_steps):
+            # Tokens are counted in every forward, those that nobody recorded too.
+            return known or None
+        return max(last[1], known)
+
     def is_in_row(self, group: str, row: int, slot: int) -> bool:
         """Return whether a row maps any position to a slot now."""
         if not 0 <= row < self.rows:
@@ -466,9 +495,39 @@ class Tables:
         write = self._write(group, hit)
         return write if write.step >= self._tenancies[row][0] else None
 
+    def has_written(self, row: int, place: int) -> bool:
+        """Return whether a recorded batch wrote a row's position, in any use of the row."""
+        return (row, place) in self._last_write_of
+
     def first_seen(self, row: int) -> tuple[int, int] | None:
         """Return step and prefix length of the first recorded batch of a row's request, or None."""
         return self._tenancies.get(row)
+
+    @cached_property
+    def is_whole_record(self) -> bool:
+        """Whether every forward since the first is recorded."""
+        return not self.captured_steps and list(self.batches) == list(range(len(self.batches)))
+
+    def came_with(self, row: int) -> tuple[int, int] | None:
+        """Return step and cached tokens with which a row's request surely began, or None.
+
+        Only a record of every forward shows it: else the row may have run before.
+        """
+        seen = self.first_seen(row)
+        if seen is None or not self.is_whole_record:
+            return None
+        ran = next(number for number, batch in self.batches.items() if row in batch.rows)
+        return seen if seen[0] == ran else None
+
+    @cached_property
+    def _last_ends(self) -> dict[int, tuple[int, int]]:
+        """By row, step and end of its last recorded batch."""
+        ends: dict[int, tuple[int, int]] = {}
+        for number, batch in self.batches.items():
+            extends: list[int] = batch.step.extend_seq_lens.tolist()
+            for row, prefix, extend in zip(batch.rows, batch.prefix_lengths, extends, strict=True):
+                ends[row] = (number, prefix + max(0, extend))
+        return ends
 
     @cached_property
     def _tenancies(self) -> dict[int, tuple[int, int]]:
