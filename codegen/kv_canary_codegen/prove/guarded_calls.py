@@ -3,11 +3,11 @@
 Reads a request from standard input, one JSON object: `paths`, `package`, `launcher` (module,
 function), `trials`: lists of arguments. An argument of kind tensor has `path`, `dtype`, `shape`,
 `strides` (or null), `fill`, `contents` (pairs of place and value, in elements of its memory, of the
-dtype `reached` where that is given) and `watched`, whether memory beside it is unmapped. One of kind
-number has `path` and `value`, or `enum` as well; one of kind struct `path` and `struct`. The path of
-a list of structs ends in `[]`, those of what it holds in `[0]`, `[1]`, ... A trial is run twice,
-each tensor's last byte at the end of its memory, then its first byte at the start. Before each run
-its number is printed. An access outside kills this process.
+dtype `reached` where that is given) and `watched`, whether memory beside it is unmapped. One of
+kind number has `path` and `value`, or `enum` as well; one of kind struct `path` and `struct`. The
+path of a list of structs ends in `[]`, those of what it holds in `[0]`, `[1]`, ... A trial is run
+twice, each tensor's last byte at the end of its memory, then its first byte at the start. Before
+each run its number is printed. An access outside kills this process.
 """
 
 from __future__ import annotations
