@@ -31,20 +31,6 @@ def faulty(tmp_path):
     return ["plan_rotation", "--spec", str(spec), "--out", str(out), "--workers", "1"]
 
 
-def test_kernel_that_is_proved_exits_with_0_and_a_table(tmp_path, capsys):
-    words = ["plan_rotation", *SPEC, "--cache", str(tmp_path), "--workers", "1"]
-    assert main(words) == 0
-    table = capsys.readouterr().out
-    (row,) = [line.split() for line in table.split("\n") if line.strip().startswith("plan_rot")][:1]
-    assert row[1:] == ["2", "9", "9", "0", "0", "0"]
-    assert "all proved" in table
-    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    results = [name for name in kept if name.endswith(".json")]
-    assert len(results) == 5, "two variants, each by its IR and by its source, and the rules"
-    assert main(words) == 0
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
-
-
 def test_json_says_the_same(tmp_path, capsys):
     words = ["plan_rotation", *SPEC, "--cache", str(tmp_path), "--json", "--only", "safety"]
     assert main([*words, "--workers", "1"]) == 0
@@ -90,6 +76,20 @@ def copied(tmp_path):
 def prove(spec, out, cache, *words):
     given = ["--spec", str(spec), "--out", str(out), "--cache", str(cache), "--workers", "1"]
     return main(["plan_rotation", *given, *words])
+
+
+def test_kernel_that_is_proved_exits_with_0_and_a_table(copied, tmp_path, capsys):
+    spec, out = copied
+    assert prove(spec, out, tmp_path / "cache") == 0
+    table = capsys.readouterr().out
+    (row,) = [line.split() for line in table.split("\n") if line.strip().startswith("plan_rot")][:1]
+    assert row[1:] == ["2", "9", "9", "0", "0", "0"]
+    assert "all proved" in table
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "cache").iterdir()}
+    results = [name for name in kept if name.endswith(".json")]
+    assert len(results) == 5, "two variants, each by its IR and by its source, and the rules"
+    assert prove(spec, out, tmp_path / "cache") == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == kept
 
 
 def test_what_is_recorded_is_shown_and_stands_until_the_kernel_or_its_contract_changes(
