@@ -340,16 +340,19 @@ class Arguments:
                 extent / tensor.type.packing if last and tensor.type.packing > 1 else extent
             )
         most = (1 << self.memory_bits) // itemsize
+        # One element may stand in a view over and over: only numbers are bounded there.
+        contiguous = tensor.type.layout is Layout.CONTIGUOUS
+        count = most if contiguous else 1 << 63
         sizes: list[Z3] = []
         for axis, extent in enumerate(dims):
             self._know(extent >= 0)
             sizes.append(self._product(sizes[-1], extent) if sizes else extent)
             others = [dim >= 1 for i, dim in enumerate(dims) if i != axis]
-            self._know(z3.Implies(z3.And(True, *others), extent < most))
+            self._know(z3.Implies(z3.And(True, *others), extent < count))
         # A first dimension of any length may come before one of none.
         for axis, size in enumerate(sizes):
             later = [dim >= 1 for dim in dims[axis + 1 :]]
-            self._know(z3.Implies(z3.And(True, *later), size < most))
+            self._know(z3.Implies(z3.And(True, *later), size < count))
             self._know(size >= 0)
         strides: tuple[Z3, ...] | None = None
         spans: list[Z3] = []

@@ -38,8 +38,8 @@ SILENT = (
 """Modules that start the prover, keep and show what it found, or look for what it did not prove."""
 OF_RULES = ("contracts", "rules")
 """Modules that say nothing of accesses."""
-SEARCHING = ("checks", "expr", "search")
-"""Modules of the generator that say which call breaks a rule."""
+TOLD_BY = ("checks", "expr", "model", "views")
+"""Modules of the generator that say what a kernel is given, and which rules hold of it."""
 
 
 def default_folder(name: str) -> Path:
@@ -57,8 +57,9 @@ def prover_digest(*, rules: bool = False) -> str:
     found = hashlib.sha256(z3.get_version_string().encode())
     package = Path(__file__).parent
     paths = [p for p in sorted(package.glob("*.py")) if p.stem not in SILENT]
+    paths += [package.parent / f"{name}.py" for name in TOLD_BY]
     if rules:
-        paths += [package.parent / f"{name}.py" for name in SEARCHING]
+        paths.append(package.parent / "search.py")
     else:
         paths = [p for p in paths if p.stem not in OF_RULES]
     for path in paths:

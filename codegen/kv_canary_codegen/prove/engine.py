@@ -276,7 +276,9 @@ class _Worker:
         before = self.cache.by_ir(self.spec, kernel, variant, ir_digest)
         if before is not None:
             return before
-        key = (kernel.stem, variant.given, classes_of(kernel, variant), _bare(text))
+        scalars = {scalar.name.upper() for scalar in kernel.scalars}
+        compiled = tuple(pair for pair in variant.values if pair[0] in scalars)
+        key = (kernel.stem, variant.given, compiled, classes_of(kernel, variant), _bare(text))
         if key in self.alike:
             # Variants may differ in hints alone.
             known = self.alike[key]

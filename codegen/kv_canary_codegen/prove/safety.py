@@ -157,7 +157,7 @@ class Judge:
         index: list[Z3] = []
         inside: list[Z3] = []
         for axis, extent in enumerate(use.pointer.kind.shape or ()):
-            lane = z3.Int(f"lane{axis}")
+            lane = z3.Int(f"lane!{axis}")
             index.append(lane)
             inside += [lane >= 0, lane < extent]
         return tuple(index), inside
@@ -182,8 +182,9 @@ class Judge:
             z3.And(*conditions, term.raw == (term.bits or 0))
             for conditions, term in _may_wrap(offset)
         ]
-        digest = self.solver.digest([*active, extents.empty, *said, *operations])
-        layout = (extents.strides is None, extents.itemsize, element, len(extents.dims))
+        nodes, made = _nodes(offset)
+        digest = self.solver.digest([*active, extents.empty, *said, *operations, *made])
+        layout = (extents.strides is None, extents.itemsize, element, len(extents.dims), nodes)
         return f"access:{layout}:{digest}"
 
     def _way(
@@ -233,6 +234,7 @@ class Judge:
         """
         found: list[tuple[tuple[Z3, ...], Term]] = []
         seen: set[tuple[int, tuple[int, ...]]] = set()
+        kept: list[Z3] = []  # So that what `seen` calls by number is not another term later.
         compared = _compared(active)
 
         def visit(node: Term, where: tuple[Z3, ...]) -> None:
@@ -248,8 +250,10 @@ class Judge:
                 return
             if node.kind == "select":
                 chosen, left, right = node.operands
+                other = z3.Not(chosen.z)
+                kept.append(other)
                 visit(left, (*where, chosen.z))
-                visit(right, (*where, z3.Not(chosen.z)))
+                visit(right, (*where, other))
                 return
             for operand in node.operands:
                 visit(operand, where)
@@ -306,7 +310,7 @@ class Judge:
                         shown.append(z3.Implies(z3.And(where, step >= 0), lemma))
                         return
             for axis, stride in enumerate(extents.strides or ()):
-                if extent.z.eq(stride):
+                if extent.z.eq(stride) and not z3.is_int_value(stride):
                     below = z3.And(index.z >= 0, index.z < extents.dims[axis])
                     if self._holds(shown, where, below, near=near):
                         lemma = z3.And(raw >= 0, raw <= extents.spans[axis])
@@ -426,7 +430,7 @@ class _Kept:
             if z3.is_const(term.z):
                 self.bounds.append(term.z >= 0)
                 return Term(term.z, bits=term.bits, low=term.low, high=term.high)
-            index = z3.Int(f"index{len(self.pairs)}")
+            index = z3.Int(f"index!{len(self.pairs)}")
             self.pairs.append((term.z, index))
             if least:
                 self.bounds.append(index >= term.low)
@@ -525,6 +529,7 @@ def _may_wrap(term: Term) -> Iterator[tuple[tuple[Z3, ...], Term]]:
     it is whatever it is.
     """
     seen: set[tuple[int, tuple[int, ...]]] = set()
+    kept: list[Z3] = []  # So that what `seen` calls by number is not another term later.
 
     def visit(node: Term, where: tuple[Z3, ...]) -> Iterator[tuple[tuple[Z3, ...], Term]]:
         key = (id(node), tuple(part.get_id() for part in where))
@@ -533,8 +538,10 @@ def _may_wrap(term: Term) -> Iterator[tuple[tuple[Z3, ...], Term]]:
         seen.add(key)
         if node.kind == "select":
             condition, left, right = node.operands
+            other = z3.Not(condition.z)
+            kept.append(other)
             yield from visit(left, (*where, condition.z))
-            yield from visit(right, (*where, z3.Not(condition.z)))
+            yield from visit(right, (*where, other))
             return
         for operand in node.operands:
             yield from visit(operand, where)
@@ -550,3 +557,22 @@ def _width(element: str) -> int:
     if element.startswith("f8"):
         return 1
     return max(1, int(digits) // 8) if digits else 0
+
+
+def _nodes(term: Term) -> tuple[tuple[object, ...], list[Z3]]:
+    """How a number is made: the kind and operands of each part."""
+    place: dict[int, int] = {}
+    shape: list[object] = []
+    made: list[Z3] = []
+
+    def visit(node: Term) -> int:
+        if id(node) in place:
+            return place[id(node)]
+        parts = () if node.truth else tuple(visit(part) for part in node.operands)
+        place[id(node)] = len(place)
+        shape.append((node.kind, node.bits, node.truth, node.raw is None, parts))
+        made.append(node.z if node.truth else node.z == place[id(node)])
+        return place[id(node)]
+
+    visit(term)
+    return tuple(shape), made

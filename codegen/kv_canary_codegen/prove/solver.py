@@ -205,5 +205,5 @@ def _limit(solver: Z3, seconds: int) -> None:
 def _digest(text: str) -> str:
     """Of a question, its unknowns renamed in the order in which they appear."""
     names: dict[str, str] = {}
-    renamed = re.sub(r"u!\d+", lambda m: names.setdefault(m[0], f"v{len(names)}"), text)
+    renamed = re.sub(r"u!\d+", lambda m: names.setdefault(m[0], f"v!{len(names)}"), text)
     return hashlib.sha256(renamed.encode()).hexdigest()

@@ -654,15 +654,26 @@ class Walk:
         if not (otherwise.low == otherwise.high == 0):
             return None
         lane = index[free[0]]
+        elsewhere = list(index)
+        elsewhere[free[0]] = self._lanes((shape[free[0]],))[0]
+        twin = self._term(tile.at(tuple(elsewhere)), term.bits)
+        if twin.kind != "select":
+            return None
+        common = [
+            n.z for p in _conjuncts(twin.operands[0]) if p.kind == "compare_eq" for n in p.operands
+        ]
         for part in _conjuncts(condition):
             if part.kind != "compare_eq":
                 continue
             for here, number in (part.operands, part.operands[::-1]):
-                if here.z.eq(lane) and not _mentions(number.z, lane):
+                if here.z.eq(lane) and any(number.z.eq(n) for n in common):
                     extent = shape[free[0]]
                     inside = z3.And(number.z >= 0, number.z < extent)
                     at = list(index)
-                    at[free[0]] = number.z
+                    at[free[0]] = self._lanes((extent,))[0]
+                    self.arguments.arithmetic.know(
+                        at[free[0]], z3.Implies(inside, at[free[0]] == number.z)
+                    )
                     value = self._term(tile.at(tuple(at)), term.bits)
                     # Outside, no lane is the one.
                     zero = constant(0, term.bits or 64)
@@ -724,18 +735,19 @@ class Walk:
     def branch(self, operation: Operation, path: Path) -> list[Tile] | None:
         """`scf.if`: each side under its condition, results chosen between the two."""
         condition = self._term(self._tile(operation.operands[0]).at(()), 1)
-        yielded: list[tuple[str, ...]] = []
+        yielded: list[tuple[Tile, ...]] = []
         for number, region in enumerate(operation.regions):
             holds = condition.z if number == 0 else z3.Not(condition.z)
             ends = self._region(region, (*path, holds))
-            yielded.append(ends[-1].operands if ends else ())
+            # Now: the other region may use the same names for its own.
+            yielded.append(tuple(map(self._tile, ends[-1].operands)) if ends else ())
         kinds = result_types(operation.types) if operation.results else []
         if not operation.results:
             return []
         if len(yielded) != 2 or len(kinds) != len(operation.results):
             return None
         return [
-            self._chosen(condition, kind, self._tile(left), self._tile(right))
+            self._chosen(condition, kind, left, right)
             for kind, left, right in zip(kinds, *yielded, strict=True)
         ]
 
