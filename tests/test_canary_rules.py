@@ -1,10 +1,12 @@
 """The pages of the canary's own rules: one for each rule that is checked, and none idle."""
 
 import ast
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from kv_canary import CanaryConfig
 from kv_canary.canary.refusals import refusal
 from kv_canary.canary.rules import RULES, explain
 from kv_canary_kernels import rules as catalogue
@@ -33,21 +35,7 @@ def checked_rules():
     return {f"canary.{rule}" for rule in found}
 
 
-FIELDS = {
-    f"canary.{field}"
-    for field in (
-        "mode",
-        "real_kv",
-        "hash_format",
-        "token_check",
-        "bracket",
-        "evidence",
-        "history",
-        "halves",
-        "dump_folder",
-        "report_interval_s",
-    )
-}
+FIELDS = {f"canary.{field.name}" for field in dataclasses.fields(CanaryConfig)}
 
 
 def test_every_rule_that_is_checked_has_a_page_and_every_page_a_check():

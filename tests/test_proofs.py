@@ -56,9 +56,7 @@ def test_every_rule_is_fine_or_kept_for_a_reason(stem):
 @pytest.mark.parametrize("stem", KERNELS)
 def test_variants_that_no_call_takes_are_those_that_read_nothing_in_narrow_pieces(stem):
     """READ_BLOCK follows from the bytes read of a source; without one it is the widest."""
-    for variant, (_, shape) in zip(
-        variants_of(KERNELS[stem], SPEC), PROOFS[stem].variants, strict=True
-    ):
+    for variant, shape in zip(variants_of(KERNELS[stem], SPEC), PROOFS[stem].variants, strict=True):
         reads = any(name.startswith("source_0") and given for name, given in variant.given)
         narrow = dict(variant.values).get("READ_BLOCK", 16) != 16
         assert (shape < 0) == (narrow and not reads), variant.name
@@ -104,7 +102,6 @@ def check(stem, variants):
     for result in results:
         before = recorded[result.variant]
         assert result.error == ""
-        assert result.ir == before.ir
         assert result.impossible == before.impossible
         assert [(a.kind, a.arguments, a.line, a.source) for a in result.accesses] == [
             (a.kind, a.arguments, a.line, a.source) for a in before.accesses

@@ -34,6 +34,8 @@ class Fault:
     contract: tuple[str, str] | None = None
     """An edit of the kernel's spec, of which only the validator hears."""
     quick: bool = False
+    sources: int = 0
+    """Of a kernel that reads K and V, from how many tensors."""
 
 
 def one(name, stem, argument, old, new, twin, **more):
@@ -41,6 +43,7 @@ def one(name, stem, argument, old, new, twin, **more):
 
 
 ENTRIES, OFFSETS, ROTATION = "plan_entries", "plan_offsets", "plan_rotation"
+VERIFY, WRITE = "verify", "write"
 SCATTER = "scatter_req_token_ids"
 SLOT_MASK = "mask=(is_token & req_to_token_row_in_range & req_to_token_position_in_range) != 0"
 PREVIOUS_MASK = "mask=(has_previous & previous_row_in_range & previous_position_in_range) != 0"
@@ -58,6 +61,55 @@ PREVIOUS_ADDRESS = "req_to_token_ptr + row.to(tl.int64) * max_seq_len + (positio
 POOL_ADDRESS = "pool_out_ptr + row.to(tl.int64) * pool_columns + column.to(tl.int64)"
 
 FAULTS = [
+    one(
+        "a slot at the end of the pool",
+        VERIFY,
+        "canary_buf",
+        "in_range = (slot >= 0) & (slot < num_slots)\n        named = tl.load(",
+        "in_range = (slot >= 0) & (slot <= num_slots)\n        named = tl.load(",
+        "in_range = (slot >= 0) & (slot <= num_slots - 1)\n        named = tl.load(",
+        quick=True,
+    ),
+    one(
+        "a previous slot before the pool",
+        VERIFY,
+        "canary_buf",
+        "previous_slot_in_range = (previous >= 0) & (previous < num_slots)\n        fetched = tl",
+        "previous_slot_in_range = previous < num_slots\n        fetched = tl",
+        "previous_slot_in_range = (previous < num_slots) & (previous >= 0)\n        fetched = tl",
+    ),
+    one(
+        "an entry past the plan",
+        VERIFY,
+        "verify_slot_indices",
+        "(ahead >= 0) & (ahead < verify_capacity)\n    next_slot = tl.load(",
+        "(ahead >= 0)\n    next_slot = tl.load(",
+        "(ahead < verify_capacity) & (ahead >= 0)\n    next_slot = tl.load(",
+    ),
+    one(
+        "the slot of the token after the last",
+        WRITE,
+        "out_cache_loc",
+        "lane_slot_entry_in_range = (entry >= 0) & (entry < num_tokens)",
+        "lane_slot_entry_in_range = (entry >= 0) & (entry <= num_tokens)",
+        "lane_slot_entry_in_range = (entry >= 0) & (entry <= num_tokens - 1)",
+    ),
+    one(
+        "an entry before the first token",
+        WRITE,
+        "positions",
+        "lane_position_entry_in_range = (entry >= 0) & (entry < num_tokens)",
+        "lane_position_entry_in_range = entry < num_tokens",
+        "lane_position_entry_in_range = (num_tokens > entry) & (entry >= 0)",
+    ),
+    one(
+        "a boundary without the + 1",
+        WRITE,
+        "write_offsets",
+        "(request + 1 >= 0) & (request + 1 < write_req_capacity + 1)",
+        "(request + 1 >= 0) & (request + 1 <= write_req_capacity + 1)",
+        "(request >= -1) & (request + 1 <= write_req_capacity)",
+    ),
     one(
         "the table is read one past its end",
         ENTRIES,
@@ -410,7 +462,12 @@ class Workshop:
             text = text.replace(old, new)
         path.write_text(text)
         spec = read_spec(source, "spec")
-        jobs = engine.chosen_variants(spec, [fault.stem])
+        jobs = [
+            job
+            for job in engine.chosen_variants(spec, [fault.stem])
+            if sum(given for name, given in job[1].given if name.startswith("source_"))
+            == fault.sources
+        ]
         fullest = max(jobs, key=lambda job: sum(given for _, given in job[1].given))
         (result,) = engine.proved(spec, place, [fullest])
         assert result.error == ""

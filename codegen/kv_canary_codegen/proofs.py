@@ -7,18 +7,21 @@ of these the files hold digests. Neither the solver nor Triton is needed to read
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from kv_canary_codegen.model import Kernel, Spec
 from kv_canary_codegen.write import CommandError
 
 FOLDER = "proofs"
+_WORD = re.compile(r"[A-Za-z_]\w*")
 ABOUT = "Written by `prove --record`; do not edit."
 PROSE = frozenset(
     (
@@ -89,8 +92,8 @@ class KernelProofs:
     accesses: tuple[AccessProof, ...]
     shapes: tuple[tuple[int, ...], ...]
     """Which accesses variants have, by their numbers, in the IR's order."""
-    variants: tuple[tuple[str, int], ...]
-    """Of each declared variant the digest of its IR, and its shape; -1 where no call takes it."""
+    variants: tuple[int, ...]
+    """Of each declared variant its shape; -1 where no call takes it."""
     not_modelled: tuple[tuple[str, int], ...]
     """Operations whose results were unknown, and how often they stand in the variants."""
     notes: tuple[str, ...]
@@ -99,7 +102,7 @@ class KernelProofs:
     def counts(self) -> tuple[int, ...]:
         """Of each access, how many variants have it."""
         found = [0] * len(self.accesses)
-        for _, shape in self.variants:
+        for shape in self.variants:
             if shape >= 0:
                 for number in self.shapes[shape]:
                     found[number] += 1
@@ -108,7 +111,7 @@ class KernelProofs:
     @property
     def impossible(self) -> int:
         """Variants that no call takes."""
-        return sum(shape < 0 for _, shape in self.variants)
+        return sum(shape < 0 for shape in self.variants)
 
 
 def canonical(item: Any) -> Any:
@@ -140,14 +143,36 @@ def digest(*parts: str) -> str:
 
 
 def contract_digest(spec: Spec, kernel: Kernel) -> str:
-    """Of all of a kernel but its body, and what its rules read elsewhere."""
-    parts = (kernel, spec.constants, spec.enums, spec.structs)
-    return digest(json.dumps(canonical(parts)))
+    """Of all of a kernel but its body, and of what it names elsewhere in the spec."""
+    text = json.dumps(canonical(kernel))
+    shared: dict[str, Any] = {constant.name: constant for constant in spec.constants}
+    shared.update({enum.name: enum for enum in spec.enums})
+    shared.update({struct.name: struct for struct in spec.structs})
+    named: dict[str, str] = {}
+    waiting = [text]
+    while waiting:
+        words = set(_WORD.findall(waiting.pop()))
+        for name in sorted(words & shared.keys() - named.keys()):
+            named[name] = json.dumps(canonical(shared[name]))
+            waiting.append(named[name])
+    return digest(text, *(named[name] for name in sorted(named)))
 
 
 def source_digest(kernel: str, constants: str) -> str:
-    """Of a generated kernel's text, and of the constants that it reads."""
-    return digest(kernel, constants)
+    """Of a generated kernel's text, and of the constants that it names."""
+    words = set(_WORD.findall(kernel))
+    return digest(
+        kernel,
+        *(
+            ast.unparse(node)
+            for node in ast.parse(constants).body
+            if words & {name.id for name in ast.walk(node) if _is_set(name)}
+        ),
+    )
+
+
+def _is_set(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def source_of(output: Path, spec: Spec, stem: str) -> str:
@@ -190,7 +215,7 @@ def _read(path: Path) -> KernelProofs:
                     for access in found["accesses"]
                 ),
                 "shapes": tuple(tuple(shape) for shape in found["shapes"]),
-                "variants": tuple((str(ir), int(shape)) for ir, shape in found["variants"]),
+                "variants": tuple(map(int, found["variants"])),
                 "not_modelled": tuple((str(n), int(c)) for n, c in found["not_modelled"]),
                 "notes": tuple(found["notes"]),
             }
@@ -221,7 +246,7 @@ def text_of(proofs: KernelProofs) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _wrapped(items: tuple[object, ...], count: int = 4) -> str:
+def _wrapped(items: tuple[object, ...], count: int = 24) -> str:
     """Short items, some to a line."""
     texts = [json.dumps(item) for item in items]
     rows = [", ".join(texts[at : at + count]) for at in range(0, len(texts), count)]

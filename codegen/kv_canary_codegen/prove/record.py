@@ -51,7 +51,7 @@ def recorded(
             for access in variant.accesses
         )
         number = -1 if variant.impossible else shapes.setdefault(shape, len(shapes))
-        of_variants.append((variant.ir, number))
+        of_variants.append(number)
         unknown.update(dict(variant.not_modelled))
     return KernelProofs(
         kernel=kernel.stem,
@@ -149,7 +149,7 @@ def contract_of(proofs: KernelProofs) -> ContractResult:
 def variants_from(proofs: KernelProofs, spec: Spec, kernel: Kernel) -> tuple[VariantResult, ...]:
     """What is kept of a kernel's variants, as it was found out."""
     found = []
-    for variant, (ir, shape) in zip(variants_of(kernel, spec), proofs.variants, strict=True):
+    for variant, shape in zip(variants_of(kernel, spec), proofs.variants, strict=True):
         numbers = () if shape < 0 else proofs.shapes[shape]
         found.append(
             VariantResult(
@@ -172,7 +172,6 @@ def variants_from(proofs: KernelProofs, spec: Spec, kernel: Kernel) -> tuple[Var
                 not_modelled=(),
                 notes=proofs.notes,
                 questions=0,
-                ir=ir,
                 impossible=shape < 0,
             )
         )

@@ -133,6 +133,12 @@ RULES: Final[dict[str, Rule]] = {
         "A number of seconds, or a number computed with a division.",
         "Pass a whole number of forwards; 0 keeps none.",
     ),
+    "canary.max_dumps": _when(
+        "CanaryConfig",
+        "So many files of what is found may be written to dump_folder by one canary.",
+        "A number computed with a division, or None for no bound.",
+        "Pass a whole number of dumps; 0 writes none.",
+    ),
     "canary.halves": _when(
         "CanaryConfig",
         "K and V are stamped in that order, or one of them alone.",
