@@ -117,7 +117,12 @@ class Refuter:
             for stride in extents.strides or ():
                 small.append(stride <= 2 * most)
             small.append(extents.sizes[-1] * extents.itemsize <= LARGEST)
-        wanted = [*way.hypotheses, way.outside, *small]
+        # Every scalar is named, so that what the rules say of it is heard.
+        scalars = [
+            z3.Or(term, z3.Not(term)) if z3.is_bool(term) else term >= term
+            for term in self.arguments.scalars.values()
+        ]
+        wanted = [*way.hypotheses, way.outside, *small, *scalars]
         known: set[str] = set()
         while True:
             # What a sum or a loop's variable may be, where the question names it at all.

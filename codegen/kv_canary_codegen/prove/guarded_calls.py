@@ -146,7 +146,8 @@ def arguments_of(trial: list[dict[str, Any]], package: str, memory: Memory) -> d
         if item["kind"] == "tensor":
             value = memory.tensor(item)
         elif item.get("enum"):
-            value = getattr(constants, item["enum"])(item["value"])
+            members = {member.value: member for member in getattr(constants, item["enum"])}
+            value = members.get(item["value"], item["value"])
         else:
             value = item["value"]
         if within is not None:
