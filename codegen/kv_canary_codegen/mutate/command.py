@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kv_canary_codegen.source import SpecError, nearest
-from kv_canary_codegen.write import CommandError
+from kv_canary_codegen.alone import run_alone
+from kv_canary_codegen.source import nearest
 
 if TYPE_CHECKING:
     from kv_canary_codegen.mutate.edited import Editor
     from kv_canary_codegen.mutate.mutants import Mutant
     from kv_canary_codegen.mutate.run import Outcome
 
-NOTICED, SURVIVED, BAD_INPUT = 0, 1, 2
+NOTICED, SURVIVED = 0, 1
 FAMILIES = ("rules", "bodies", "guards")
 
 
@@ -64,15 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command by itself; 0 all noticed or explained, 1 something not, 2 bad input."""
-    parser = argparse.ArgumentParser(prog="python -m kv_canary_codegen.mutate")
-    add_arguments(parser)
-    try:
-        return run(parser.parse_args(argv))
-    except SpecError as error:
-        print(str(error), file=sys.stderr)
-    except CommandError as error:
-        print(f"mutate: {error}", file=sys.stderr)
-    return BAD_INPUT
+    return run_alone("mutate", add_arguments, run, argv)
 
 
 def run(arguments: argparse.Namespace) -> int:

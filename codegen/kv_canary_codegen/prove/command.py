@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kv_canary_codegen.alone import run_alone
 from kv_canary_codegen.model import Spec
 from kv_canary_codegen.parse import read_spec
 from kv_canary_codegen.proofs import FOLDER, read_proofs, text_of
-from kv_canary_codegen.source import SpecError, nearest
+from kv_canary_codegen.source import nearest
 from kv_canary_codegen.write import CommandError
 
-PROVED, REFUTED, BAD_INPUT = 0, 1, 2
+PROVED, REFUTED = 0, 1
 MOST_WORKERS = 8
 PARTS = ("rules", "contracts", "safety")
 
@@ -71,15 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command by itself; 0 all proved, 1 something not, 2 bad input."""
-    parser = argparse.ArgumentParser(prog="python -m kv_canary_codegen.prove")
-    add_arguments(parser)
-    try:
-        return run(parser.parse_args(argv))
-    except SpecError as error:
-        print(str(error), file=sys.stderr)
-    except CommandError as error:
-        print(f"prove: {error}", file=sys.stderr)
-    return BAD_INPUT
+    return run_alone("prove", add_arguments, run, argv)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from kv_canary_codegen.model import Kernel, Spec
 from kv_canary_codegen.proofs import (
@@ -60,29 +62,8 @@ def recorded(
         prover=_prover(kept),
         triton=triton_version(),
         witness=contract.witness,
-        rules=tuple(
-            RuleProof(
-                rule=rule.rule,
-                verdict=rule.verdict.value,
-                never_first=rule.never_first,
-                implied=rule.implied,
-                breaking=rule.breaking,
-                also_breaks=rule.also_breaks,
-                smallest=rule.smallest,
-                reason=rule.reason,
-            )
-            for rule in contract.rules
-        ),
-        numbers=tuple(
-            NumberProof(
-                where=number.where,
-                text=number.text,
-                fits=number.fits,
-                verdict=number.verdict.value,
-                example=number.example,
-            )
-            for number in contract.numbers
-        ),
+        rules=tuple(RuleProof(**_plain(rule)) for rule in contract.rules),
+        numbers=tuple(NumberProof(**_plain(number)) for number in contract.numbers),
         accesses=tuple(accesses),
         shapes=tuple(shapes),
         variants=tuple(of_variants),
@@ -118,32 +99,21 @@ def contract_of(proofs: KernelProofs) -> ContractResult:
     return ContractResult(
         kernel=proofs.kernel,
         witness=proofs.witness,
-        rules=tuple(
-            RuleResult(
-                rule=rule.rule,
-                kernel=proofs.kernel,
-                verdict=Verdict(rule.verdict),
-                never_first=rule.never_first,
-                implied=rule.implied,
-                breaking=rule.breaking,
-                also_breaks=rule.also_breaks,
-                smallest=rule.smallest,
-                reason=rule.reason,
-            )
-            for rule in proofs.rules
-        ),
-        numbers=tuple(
-            NumberResult(
-                kernel=proofs.kernel,
-                where=number.where,
-                text=number.text,
-                fits=number.fits,
-                verdict=Verdict(number.verdict),
-                example=number.example,
-            )
-            for number in proofs.numbers
-        ),
+        rules=tuple(RuleResult(**_found(proofs.kernel, rule)) for rule in proofs.rules),
+        numbers=tuple(NumberResult(**_found(proofs.kernel, n)) for n in proofs.numbers),
     )
+
+
+def _plain(result: RuleResult | NumberResult) -> dict[str, Any]:
+    """The fields of what is kept: all but the kernel, which the file is of."""
+    found = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "kernel"}
+    return {**found, "verdict": result.verdict.value}
+
+
+def _found(kernel: str, proof: RuleProof | NumberProof) -> dict[str, Any]:
+    """The fields of what was found out."""
+    found = {f.name: getattr(proof, f.name) for f in fields(proof)}
+    return {**found, "kernel": kernel, "verdict": Verdict(proof.verdict)}
 
 
 def variants_from(proofs: KernelProofs, spec: Spec, kernel: Kernel) -> tuple[VariantResult, ...]:
