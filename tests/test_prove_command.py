@@ -155,11 +155,32 @@ def test_a_part_alone_is_not_recorded(copied, tmp_path, capsys):
     )
 
 
-def test_cut_off_record_is_told_with_its_place(copied, tmp_path, capsys):
+def test_record_that_is_off_is_told_with_its_place(copied, tmp_path, capsys):
     spec, out = copied
-    (spec / "proofs").mkdir()
-    (spec / "proofs" / "plan_rotation.json").write_text('{"about": "", "kernel": "plan')
+    assert prove(spec, out, tmp_path / "cache", "--record") == 0
+    (file,) = (spec / "proofs").iterdir()
+    whole = json.loads(file.read_text())
+    rules = [{**whole["rules"][0], "verdict": "refuted"}, *whole["rules"][1:]]
+    damaged = {
+        '{"about": "", "kernel": "plan': "Unterminated string",
+        json.dumps({**whole, "kernel": "plan"}): "proofs of 'plan'",
+        json.dumps({**whole, "shapes": [[0, 99]]}): "an access that is not there",
+        json.dumps({**whole, "variants": [0, 7]}): "a shape that is not there",
+        json.dumps({**whole, "rules": rules}): "a verdict that is never recorded: refuted",
+    }
+    for text, found in damaged.items():
+        file.write_text(text)
+        capsys.readouterr()
+        assert prove(spec, out, tmp_path / "cache") == 2
+        told = capsys.readouterr().err
+        assert "proofs/plan_rotation.json: a file of proofs is as `prove --record`" in told
+        assert found in told
+        assert "fix:    prove plan_rotation --record" in told
+        assert generator(["generate", "--spec", str(spec), "--out", str(out)]) == 2
+
+
+def test_reasons_that_are_no_text_are_told(copied, tmp_path, capsys):
+    spec, out = copied
+    (spec / "prove.yaml").write_bytes(b"\0\xff\xfe")
     assert prove(spec, out, tmp_path / "cache") == 2
-    told = capsys.readouterr().err
-    assert "proofs/plan_rotation.json: a file of proofs is as `prove --record` writes it" in told
-    assert "fix:    prove plan_rotation --record" in told
+    assert "prove.yaml: it must be text in UTF-8" in capsys.readouterr().err

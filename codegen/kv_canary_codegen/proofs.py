@@ -21,6 +21,8 @@ from kv_canary_codegen.model import Kernel, Spec
 from kv_canary_codegen.write import CommandError
 
 FOLDER = "proofs"
+RECORDED = frozenset(("fine", "kept", "larger"))
+"""What `prove` says of a rule or number that it records."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 ABOUT = "Written by `prove --record`; do not edit."
 PROSE = frozenset(
@@ -202,7 +204,7 @@ def _read(path: Path) -> KernelProofs:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         del found["about"]
-        return KernelProofs(
+        proofs = KernelProofs(
             **{
                 **found,
                 "rules": tuple(
@@ -220,14 +222,31 @@ def _read(path: Path) -> KernelProofs:
                 "notes": tuple(found["notes"]),
             }
         )
+        _require_whole(proofs, path.stem)
+        return proofs
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProofsError(
             place=path.as_posix(),
             rule="a file of proofs is as `prove --record` writes it",
             found=f"{type(error).__name__}: {error}",
-            wanted="all its fields",
+            wanted="all its fields, each whole",
             fix=f"prove {path.stem} --record",
         ) from error
+
+
+def _require_whole(proofs: KernelProofs, stem: str) -> None:
+    """Raise ValueError where numbers lead nowhere, or something is not what is recorded."""
+    if proofs.kernel != stem:
+        raise ValueError(f"proofs of {proofs.kernel!r}")
+    numbers = {number for shape in proofs.shapes for number in shape}
+    if not numbers <= set(range(len(proofs.accesses))):
+        raise ValueError("a shape with an access that is not there")
+    if not set(proofs.variants) <= set(range(-1, len(proofs.shapes))):
+        raise ValueError("a variant with a shape that is not there")
+    verdicts = {rule.verdict for rule in proofs.rules}
+    verdicts |= {number.verdict for number in proofs.numbers}
+    if not verdicts <= RECORDED:
+        raise ValueError(f"a verdict that is never recorded: {', '.join(verdicts - RECORDED)}")
 
 
 def text_of(proofs: KernelProofs) -> str:

@@ -34,6 +34,8 @@ def read_file(path: Path, keys: Sequence[str]) -> dict[str, Mapping[Any, Any]]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {key: {} for key in keys}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReasonError(path, "it must be text in UTF-8", str(error), "a mapping") from error
     try:
         found = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
